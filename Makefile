@@ -1,0 +1,48 @@
+# bloomfilter: membership filters for PostgreSQL
+#
+#   make, make install, make installcheck   as with any extension
+#   make unit                               the core's tests, without a server
+#
+# `./script/test` does all of it from nothing on a throwaway cluster.
+
+EXTENSION = bloomfilter
+DATA = bloomfilter--1.0.sql
+MODULE_big = bloomfilter
+PGFILEDESC = "bloomfilter - membership filters as SQL values"
+
+CORE = src/core/geometry.o src/core/lines.o src/core/hashlist.o \
+       src/core/format.o src/core/base64.o
+OBJS = bloomfilter.o $(CORE) src/key.o src/filter.o \
+       src/bloom_build.o src/bloom_expanded.o src/bloom_agg.o \
+       src/bloom_io.o src/bloom_ops.o src/bloom_stats.o
+
+REGRESS = $(basename $(notdir $(sort $(wildcard sql/*.sql))))
+REGRESS_OPTS = --load-extension=bloomfilter
+
+# Symbols are hidden (everything that SQL calls is exported by name), and
+# floating-point operations are never fused, so that a filter's geometry is
+# the same on every machine.
+PG_CFLAGS = -fvisibility=hidden -ffp-contract=off -std=gnu11 $(EXTRA_CFLAGS)
+SHLIB_LINK = -lm $(EXTRA_LDFLAGS)
+
+# LLVM bitcode needs the very clang that the server was built with; nothing
+# here gains from inlining by JIT.
+override with_llvm := no
+
+EXTRA_CLEAN = test/unit/core_test
+
+PG_CONFIG ?= pg_config
+PGXS := $(shell $(PG_CONFIG) --pgxs)
+include $(PGXS)
+
+HEADERS_ALL = $(wildcard src/*.h src/core/*.h)
+$(OBJS): $(HEADERS_ALL)
+
+UNIT_CFLAGS = -std=gnu11 -O2 -g -ffp-contract=off -Wall -Wextra -Werror
+
+test/unit/core_test: test/unit/core_test.c $(CORE:.o=.c) $(HEADERS_ALL)
+	$(CC) $(UNIT_CFLAGS) $(EXTRA_CFLAGS) -o $@ $< $(CORE:.o=.c) -lm $(EXTRA_LDFLAGS)
+
+.PHONY: unit
+unit: test/unit/core_test
+	./test/unit/core_test

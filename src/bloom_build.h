@@ -1,0 +1,81 @@
+/*
+ * bloom_build.h
+ *		A bloom filter that is being filled, in memory.
+ */
+#ifndef BF_BLOOM_BUILD_H
+#define BF_BLOOM_BUILD_H
+
+#include "filter.h"
+#include "core/hashlist.h"
+#include "core/lines.h"
+
+/*
+ * Bounds of an aggregate that sizes itself (docs/reference.md promises them).
+ * Up to EXACT_KEYS distinct hashes are collected, in a list of at most
+ * LIST_ROOM entries (128 MB), and the filter is sized exactly.  Beyond that
+ * they go into SPILL_LINES lines (256 MB), folded to a fitting size at the end.
+ */
+#define BUILD_LIST_ROOM		(16 * 1024 * 1024)
+#define BUILD_EXACT_KEYS	(12 * 1024 * 1024)
+#define BUILD_SPILL_LINES	(4 * 1024 * 1024)
+
+/*
+ * The builder holds the newest layer open and older ones sealed.  The open
+ * layer is a list of hashes (in any order, with repetitions) until that is no
+ * longer allowed, then lines.
+ */
+typedef struct BloomBuilder
+{
+	MemoryContext context;		/* all memory below is from here */
+	bf_filter  *frame;			/* header, class; sealed layers; open one last */
+	uint64	   *hashes;			/* of the open layer, while a list */
+	uint64	   *recent;			/* hashes seen lately, to skip repetitions */
+	uint64	   *batch;			/* lines: hashes not yet applied */
+	uint8	   *lines;			/* of the open layer, when not a list */
+	uint32		room;			/* allocated in `hashes` */
+	uint32		sorted;			/* the first so many are sorted and distinct */
+	uint32		count;			/* used in `hashes` */
+	uint32		batched;		/* used in `batch` */
+} BloomBuilder;
+
+extern void build_start(BloomBuilder *builder, MemoryContext context, int64 capacity, double fpp);
+extern void build_load(BloomBuilder *builder, MemoryContext context, const bf_filter *filter);
+extern void build_set_class(BloomBuilder *builder, const KeyClass *key);
+extern void build_make_room(BloomBuilder *builder);
+extern void build_apply_batch(BloomBuilder *builder);
+extern void build_add_many(BloomBuilder *builder, const uint64 *hashes, Size n);
+extern void build_merge_state(BloomBuilder *builder, const bf_filter *filter);
+extern uint64 build_describe(BloomBuilder *builder, bf_filter *filter);
+extern void build_write(BloomBuilder *builder, bf_filter *filter, uint8 *bytes, Size n);
+extern struct varlena *build_flat(BloomBuilder *builder);
+extern struct varlena *build_finish(BloomBuilder *builder);
+
+/* log2 of the number of recent hashes that are remembered: 16 KB. */
+#define BUILD_RECENT_BITS	11
+
+/* Add one key's hash. */
+static inline void
+build_add(BloomBuilder *builder, uint64 hash)
+{
+	if (builder->lines != NULL)
+	{
+		bf_lines_prefetch(builder->lines, builder->frame->layer[builder->frame->layers - 1].shape, hash);
+		builder->batch[builder->batched++] = hash;
+		if (builder->batched == BF_BATCH)
+			build_apply_batch(builder);
+		return;
+	}
+	if (builder->recent != NULL)
+	{
+		uint64	   *seen = &builder->recent[hash >> (64 - BUILD_RECENT_BITS)];
+
+		if (*seen == hash)
+			return;
+		*seen = hash;
+	}
+	builder->hashes[builder->count++] = hash;
+	if (builder->count == builder->room)
+		build_make_room(builder);
+}
+
+#endif							/* BF_BLOOM_BUILD_H */

@@ -1,0 +1,150 @@
+/*
+ * bloom_stats.c
+ *		What a bloom filter says about itself, and what one would cost.
+ */
+#include "compat.h"
+
+#include <math.h>
+
+#include "funcapi.h"
+#include "utils/builtins.h"
+
+#include "filter.h"
+#include "core/lines.h"
+
+/* One layer's census, whatever its form. */
+static bf_census
+layer_census(const bf_layer *layer)
+{
+	bf_census	census = {0, 0.0, 0.0};
+
+	if (layer->form == BF_FORM_LINES)
+		return bf_lines_census(layer->data, layer->shape);
+	census.keys = layer->count;
+	census.fpp = layer->count / 18446744073709551616.0;
+	return census;
+}
+
+/*
+ * All layers together: keys add up (a key is in one layer only), and a stray
+ * key passes if it passes in any.
+ */
+static bf_census
+filter_census(const bf_filter *filter)
+{
+	bf_census	total = {0, 0.0, 0.0};
+
+	for (int i = 0; i < filter->layers; i++)
+	{
+		bf_census	census = layer_census(&filter->layer[i]);
+
+		total.bits_set += census.bits_set;
+		total.keys += census.keys;
+		total.fpp = total.fpp + census.fpp - total.fpp * census.fpp;
+	}
+	return total;
+}
+
+PG_FUNCTION_INFO_V1(bloom_cardinality);
+Datum
+bloom_cardinality(PG_FUNCTION_ARGS)
+{
+	bf_filter	filter;
+
+	filter_open_argument(&filter, fcinfo, 0);
+	PG_RETURN_INT64((int64) rint(filter_census(&filter).keys));
+}
+
+PG_FUNCTION_INFO_V1(bloom_fpp);
+Datum
+bloom_fpp(PG_FUNCTION_ARGS)
+{
+	bf_filter	filter;
+
+	filter_open_argument(&filter, fcinfo, 0);
+	PG_RETURN_FLOAT8(filter_census(&filter).fpp);
+}
+
+static TupleDesc
+result_type(FunctionCallInfo fcinfo)
+{
+	TupleDesc	desc;
+
+	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
+		elog(ERROR, "return type must be a row type");
+	return BlessTupleDesc(desc);
+}
+
+PG_FUNCTION_INFO_V1(bloom_stats);
+Datum
+bloom_stats(PG_FUNCTION_ARGS)
+{
+	struct varlena *image = PG_GETARG_FILTER_P(0);
+	TupleDesc	desc = result_type(fcinfo);
+	bf_filter	filter;
+	bf_census	census;
+	KeyClass	class;
+	int64		bits = 0;
+	int64		line_bits = 0;
+	int64		capacity = 0;
+	int32		hashes = 0;
+	Datum		values[13];
+	bool		nulls[13] = {0};
+
+	filter_open(&filter, image);
+	census = filter_census(&filter);
+	class = filter_class(&filter);
+	for (int i = 0; i < filter.layers; i++)
+	{
+		const bf_layer *layer = &filter.layer[i];
+
+		bits += (int64) layer->shape.words * 64;
+		if (layer->form == BF_FORM_LINES)
+			line_bits += (int64) layer->shape.words * 64;
+		capacity += (int64) layer->capacity;
+		hashes = Max(hashes, layer->shape.groups * layer->shape.probes);
+	}
+
+	values[0] = Int64GetDatum((int64) (VARSIZE_ANY_EXHDR(image) + VARHDRSZ));
+	values[1] = Int64GetDatum(bits);
+	values[2] = Int32GetDatum(hashes);
+	values[3] = Int32GetDatum(filter.layers);
+	values[4] = Int64GetDatum(capacity);
+	values[5] = Int64GetDatum((int64) rint(census.keys));
+	values[6] = Float8GetDatum(line_bits > 0 ? (double) census.bits_set / (double) line_bits : 0.0);
+	values[7] = Float8GetDatum(filter.fpp);
+	values[8] = Float8GetDatum(census.fpp);
+	values[9] = Int32GetDatum(filter.growth);
+	values[10] = Int32GetDatum(filter.max_layers);
+	nulls[10] = filter.max_layers == 0;
+	values[11] = CStringGetTextDatum(key_class_label(&class));
+	nulls[11] = class.code == BF_CLASS_NONE;
+	values[12] = Int32GetDatum(BF_FORMAT_VERSION);
+	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(desc, values, nulls)));
+}
+
+PG_FUNCTION_INFO_V1(bloom_plan);
+Datum
+bloom_plan(PG_FUNCTION_ARGS)
+{
+	int64		capacity = PG_GETARG_INT64(0);
+	double		fpp = PG_GETARG_FLOAT8(1);
+	TupleDesc	desc = result_type(fcinfo);
+	bf_shape	shape = filter_shape(capacity, fpp);
+	bf_filter	filter;
+	int64		bytes;
+	Datum		values[3];
+	bool		nulls[3] = {0};
+
+	/* the size of a filter that is full, hence of lines */
+	memset(&filter, 0, sizeof(filter));
+	filter.layers = 1;
+	filter.key_class = BF_CLASS_INTEGER;
+	filter.layer[0].shape = shape;
+	filter.layer[0].form = BF_FORM_LINES;
+	bytes = (int64) bf_filter_size(&filter) + VARHDRSZ;
+	values[0] = Int64GetDatum(bytes);
+	values[1] = Float8GetDatum((double) bytes * 8 / (double) capacity);
+	values[2] = Int32GetDatum(shape.groups * shape.probes);
+	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(desc, values, nulls)));
+}

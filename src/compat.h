@@ -1,0 +1,43 @@
+/*
+ * compat.h
+ *		Every difference between PostgreSQL majors that the code meets.
+ */
+#ifndef BF_COMPAT_H
+#define BF_COMPAT_H
+
+#include "postgres.h"
+#include "fmgr.h"
+
+#if PG_VERSION_NUM >= 160000
+#include "varatt.h"
+#endif
+
+/*
+ * The module is built with hidden symbols: before PostgreSQL 16 everything not
+ * static would be visible to, and could be replaced by, any other module.
+ * What SQL calls has to be exported nevertheless.
+ */
+#if PG_VERSION_NUM < 160000
+#undef PGDLLEXPORT
+#define PGDLLEXPORT __attribute__((visibility("default")))
+#undef PG_FUNCTION_INFO_V1
+#define PG_FUNCTION_INFO_V1(function) \
+	extern PGDLLEXPORT Datum function(PG_FUNCTION_ARGS); \
+	extern PGDLLEXPORT const Pg_finfo_record *CppConcat(pg_finfo_, function) (void); \
+	const Pg_finfo_record * \
+	CppConcat(pg_finfo_, function) (void) \
+	{ \
+		static const Pg_finfo_record info = {1}; \
+		return &info; \
+	} \
+	extern int	bf_swallow_semicolon
+#endif
+
+#if PG_VERSION_NUM >= 180000
+#define BF_MODULE_MAGIC \
+	PG_MODULE_MAGIC_EXT(.name = "bloomfilter", .version = "1.0")
+#else
+#define BF_MODULE_MAGIC	PG_MODULE_MAGIC
+#endif
+
+#endif							/* BF_COMPAT_H */

@@ -1,0 +1,401 @@
+/*
+ * format.c
+ *		Reader, writer and validator of the filter format.
+ *
+ * Layout (docs/FORMAT.md): a header of 28 bytes that ends with the first
+ * layer's entry; the name of the key class if it has no number; the entries of
+ * further layers; then each layer's contents.  There is one walk over that
+ * layout, used to compute sizes, to write and to read, so the three agree.
+ *
+ * Offsets below count from the first byte of the filter.  Alignment counts
+ * from the length word that PostgreSQL keeps before it.
+ */
+#include "format.h"
+#include "hashlist.h"
+#include "lines.h"
+
+static const char *const class_labels[BF_CLASS_COUNT] = {
+	"none", "integer", "text", "uuid", "bytea", "boolean", "float", "numeric",
+	"date", "time", "timetz", "timestamp", "timestamptz", "interval", "inet",
+	"macaddr", "macaddr8", "bit", "oid", "money", "xid8", "pg_lsn", "jsonb"
+};
+
+/* The label of a numbered class; NULL for numbers that mean nothing. */
+const char *
+bf_class_label(unsigned key_class)
+{
+	return key_class < BF_CLASS_COUNT ? class_labels[key_class] : NULL;
+}
+
+/* The next offset that is a multiple of `to` when the length word counts. */
+static uint64_t
+align(uint64_t offset, uint64_t to)
+{
+	return (offset + BF_LENGTH_WORD + to - 1) / to * to - BF_LENGTH_WORD;
+}
+
+/*
+ * The shapes that a size can tell: those that bf_shape_for chooses for more
+ * than one line.  20 shapes x 3 classes = 60 codes.
+ */
+static const uint8_t first_probes[BF_MAX_GROUPS] = {1, 4, 5, 6};
+static const uint8_t first_code[BF_MAX_GROUPS] = {0, 8, 13, 17};
+
+static unsigned
+size_code(const bf_filter *filter)
+{
+	const bf_layer *layer = &filter->layer[0];
+	unsigned	probes = layer->shape.probes;
+	unsigned	group = layer->shape.groups - 1U;
+
+	if (filter->layers > 1 || layer->form != BF_FORM_LINES ||
+		filter->key_class < BF_CLASS_INTEGER || filter->key_class > BF_CLASS_UUID ||
+		probes < first_probes[group])
+		return BF_SIZE_CODE_HEADER;
+	return (first_code[group] + probes - first_probes[group]) * 3 +
+		(filter->key_class - BF_CLASS_INTEGER);
+}
+
+/* Offset of the first layer's contents before alignment. */
+static uint64_t
+contents_offset(const bf_filter *filter)
+{
+	uint64_t	offset = BF_HEADER_BYTES;
+
+	if (filter->key_class == BF_CLASS_NAMED)
+		offset = align(offset + 1 + filter->name_length, 8);
+	return align(offset + (filter->layers - 1) * (uint64_t) BF_LAYER_BYTES, 8);
+}
+
+/* Size without the padding of wide filters: decides whether it is one. */
+static uint64_t
+narrow_size(const bf_filter *filter)
+{
+	uint64_t	offset = contents_offset(filter);
+
+	for (unsigned i = 0; i < filter->layers; i++)
+		offset += bf_layer_bytes(&filter->layer[i]);
+	return offset;
+}
+
+static bool
+is_wide(uint64_t size)
+{
+	return size + BF_LENGTH_WORD >= BF_WIDE_BYTES;
+}
+
+/* Size of the filter's bytes, length word not included. */
+uint64_t
+bf_filter_size(const bf_filter *filter)
+{
+	uint64_t	size = narrow_size(filter);
+
+	if (!is_wide(size))
+		return size;
+	size = contents_offset(filter);
+	for (unsigned i = 0; i < filter->layers; i++)
+		size = align(size, BF_LINE_BYTES) + bf_layer_bytes(&filter->layer[i]);
+	/* grow to the next size with the right remainder */
+	return size + (size_code(filter) + BF_LINE_BYTES -
+				   (size + BF_LENGTH_WORD) % BF_LINE_BYTES) % BF_LINE_BYTES;
+}
+
+static void
+write_layer_entry(uint8_t *to, const bf_layer *layer)
+{
+	bf_store32(to, (uint32_t) layer->shape.words);
+	bf_store32(to + 4, (uint32_t) layer->capacity);
+	to[8] = (uint8_t) (layer->capacity >> 32);
+	to[9] = (uint8_t) (layer->capacity >> 40);
+	to[10] = (uint8_t) (layer->shape.groups << 4 | layer->shape.probes);
+	to[11] = (uint8_t) layer->form;
+}
+
+/*
+ * Write everything but the layers' contents into `n` = bf_filter_size(filter)
+ * bytes, and point each layer's data at its place, for the caller to fill.
+ */
+void
+bf_filter_write(bf_filter *filter, uint8_t *bytes, size_t n)
+{
+	uint64_t	fpp_bits;
+	uint64_t	offset = BF_HEADER_BYTES;
+
+	memset(bytes, 0, (size_t) contents_offset(filter));
+	bytes[0] = (uint8_t) filter->kind;
+	bytes[1] = (uint8_t) (filter->kind >> 8);
+	bytes[2] = BF_FORMAT_VERSION;
+	bytes[3] = filter->scheme;
+	bytes[4] = filter->key_class;
+	bytes[5] = filter->layers;
+	bytes[6] = filter->growth;
+	bytes[7] = filter->max_layers;
+	memcpy(&fpp_bits, &filter->fpp, sizeof(fpp_bits));
+	bf_store64(bytes + 8, fpp_bits);
+	write_layer_entry(bytes + 16, &filter->layer[0]);
+	if (filter->key_class == BF_CLASS_NAMED)
+	{
+		bytes[offset] = filter->name_length;
+		memcpy(bytes + offset + 1, filter->name, filter->name_length);
+		offset = align(offset + 1 + filter->name_length, 8);
+	}
+	for (unsigned i = 1; i < filter->layers; i++)
+		write_layer_entry(bytes + offset + (i - 1) * BF_LAYER_BYTES, &filter->layer[i]);
+
+	offset = contents_offset(filter);
+	for (unsigned i = 0; i < filter->layers; i++)
+	{
+		bf_layer   *layer = &filter->layer[i];
+		uint64_t	start = is_wide(n) ? align(offset, BF_LINE_BYTES) : offset;
+
+		memset(bytes + offset, 0, (size_t) (start - offset));
+		layer->data = bytes + start;
+		if (layer->form == BF_FORM_LIST)
+		{
+			bf_store64(layer->data, layer->count);
+			layer->data += 8;
+		}
+		offset = start + bf_layer_bytes(layer);
+	}
+	memset(bytes + offset, 0, n - (size_t) offset);
+}
+
+/* Read and check one layer's entry. */
+static const char *
+read_layer_entry(bf_layer *layer, const uint8_t *from)
+{
+	uint64_t	words = bf_load32(from);
+
+	layer->shape.words = words;
+	layer->capacity = bf_load32(from + 4) | (uint64_t) from[8] << 32 | (uint64_t) from[9] << 40;
+	layer->shape.groups = from[10] >> 4;
+	layer->shape.probes = from[10] & 15;
+	if (from[11] != BF_FORM_LIST && from[11] != BF_FORM_LINES)
+		return "A layer is neither a list of hashes nor lines of bits.";
+	layer->form = (bf_form) from[11];
+	if (layer->capacity > BF_MAX_CAPACITY)
+		return "A layer's capacity is out of range.";
+	if (words > BF_LINE_WORDS && words % BF_LINE_WORDS != 0)
+		return "A layer is not a whole number of lines.";
+	if (words > BF_MAX_BYTES / 8)
+		return "A layer is larger than a filter may be.";
+	if (words == 0)
+	{
+		/* not sized yet: an aggregate's list */
+		if (layer->form != BF_FORM_LIST || layer->capacity != 0 || from[10] != 0)
+			return "A layer has no lines, but is not an unfinished list of hashes.";
+	}
+	else if (layer->shape.groups < 1 || layer->shape.groups > BF_MAX_GROUPS ||
+			 layer->shape.probes < 1 || layer->shape.probes > BF_MAX_PROBES)
+		return "A layer's number of hashes is out of range.";
+	else if (layer->form == BF_FORM_LIST && layer->capacity == 0)
+		return "A layer's capacity is out of range.";
+	return NULL;
+}
+
+static bool
+all_zero(const uint8_t *bytes, uint64_t n)
+{
+	for (uint64_t i = 0; i < n; i++)
+	{
+		if (bytes[i] != 0)
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Read a filter's structure.  Everything that decides where memory is accessed
+ * is checked here, so that whatever this function accepts can be probed and
+ * copied without leaving the bytes; it costs nothing that grows with the
+ * filter's size.  bf_filter_validate adds the rest.
+ */
+const char *
+bf_filter_open(bf_filter *filter, const uint8_t *bytes, size_t n)
+{
+	uint64_t	offset = BF_HEADER_BYTES;
+	uint64_t	fpp_bits;
+	const char *problem;
+
+	if (n < BF_HEADER_BYTES)
+		return "It is shorter than the header of a filter.";
+	filter->kind = (uint16_t) (bytes[0] | bytes[1] << 8);
+	if (filter->kind != BF_KIND_BLOOM)
+		return "It does not begin like a filter of this type.";
+	if (bytes[2] != BF_FORMAT_VERSION)
+		return "Its format version is not known to this version of the extension.";
+	filter->scheme = bytes[3];
+	filter->key_class = bytes[4];
+	filter->layers = bytes[5];
+	filter->growth = bytes[6];
+	filter->max_layers = bytes[7];
+	fpp_bits = bf_load64(bytes + 8);
+	memcpy(&filter->fpp, &fpp_bits, sizeof(fpp_bits));
+
+	if (filter->scheme > BF_SCHEME_SERVER_BE)
+		return "Its hash scheme is not known to this version of the extension.";
+	if (filter->key_class >= BF_CLASS_COUNT && filter->key_class != BF_CLASS_NAMED)
+		return "Its key class is not known to this version of the extension.";
+	if (filter->layers < 1 || filter->layers > BF_MAX_LAYERS)
+		return "Its number of layers is out of range.";
+	if (!(filter->fpp > 0 && filter->fpp < 1))
+		return "Its false-positive probability is not between 0 and 1.";
+
+	filter->name = NULL;
+	filter->name_length = 0;
+	if (filter->key_class == BF_CLASS_NAMED)
+	{
+		if (n < offset + 1 || n < align(offset + 1 + bytes[offset], 8))
+			return "It ends before its key class does.";
+		filter->name_length = bytes[offset];
+		filter->name = (const char *) bytes + offset + 1;
+		offset = align(offset + 1 + filter->name_length, 8);
+	}
+	if (n < contents_offset(filter))
+		return "It ends before its list of layers does.";
+	for (unsigned i = 0; i < filter->layers; i++)
+	{
+		problem = read_layer_entry(&filter->layer[i], i == 0 ? bytes + 16 :
+								   bytes + offset + (i - 1) * BF_LAYER_BYTES);
+		if (problem != NULL)
+			return problem;
+	}
+
+	offset = contents_offset(filter);
+	for (unsigned i = 0; i < filter->layers; i++)
+	{
+		bf_layer   *layer = &filter->layer[i];
+
+		if (is_wide(n))
+			offset = align(offset, BF_LINE_BYTES);
+		if (offset > n || (layer->form == BF_FORM_LIST && n - offset < 8))
+			return "It ends before its last layer does.";
+		layer->data = (uint8_t *) bytes + offset;
+		layer->count = 0;
+		if (layer->form == BF_FORM_LIST)
+		{
+			uint64_t	count = bf_load64(layer->data);
+
+			if (count > (n - offset) / 8 - 1)
+				return "It ends before its list of hashes does.";
+			layer->count = (uint32_t) count;
+			layer->data += 8;
+		}
+		if (bf_layer_bytes(layer) > n - offset)
+			return "It ends before its last layer does.";
+		offset += bf_layer_bytes(layer);
+	}
+	if (n != bf_filter_size(filter))
+		return "Its size does not agree with its contents.";
+	return NULL;
+}
+
+/* The parts of the bytes that mean nothing have to be zero. */
+static bool
+padding_is_zero(const bf_filter *filter, const uint8_t *bytes, size_t n)
+{
+	uint64_t	offset = BF_HEADER_BYTES;
+	uint64_t	end;
+
+	if (filter->key_class == BF_CLASS_NAMED)
+	{
+		end = offset + 1 + filter->name_length;
+		offset = align(end, 8);
+		if (!all_zero(bytes + end, offset - end))
+			return false;
+	}
+	end = offset + (filter->layers - 1) * (uint64_t) BF_LAYER_BYTES;
+	for (unsigned i = 0; i < filter->layers; i++)
+	{
+		const bf_layer *layer = &filter->layer[i];
+		uint64_t	start = (uint64_t) (layer->data - bytes) -
+			(layer->form == BF_FORM_LIST ? 8 : 0);
+
+		if (!all_zero(bytes + end, start - end))
+			return false;
+		end = start + bf_layer_bytes(layer);
+	}
+	return all_zero(bytes + end, n - end);
+}
+
+/*
+ * The one validator: bytes from outside (text, binary, bytea, an aggregate
+ * state) pass here before anything else reads them.
+ */
+const char *
+bf_filter_validate(const uint8_t *bytes, size_t n, uint16_t kind)
+{
+	bf_filter	filter;
+	const char *problem = bf_filter_open(&filter, bytes, n);
+	bool		empty;
+
+	if (problem != NULL)
+		return problem;
+	if (filter.kind != kind)
+		return "It does not begin like a filter of this type.";
+	if (n + BF_LENGTH_WORD > BF_MAX_BYTES)
+		return "It is larger than a filter may be.";
+	if (filter.max_layers > BF_MAX_LAYERS ||
+		(filter.max_layers > 0 && (filter.growth != 1 || filter.layers > filter.max_layers)))
+		return "Its rule of growth is contradictory.";
+	if (filter.layers > 1 && filter.layer[0].capacity == 0)
+		return "It is unfinished, yet has several layers.";
+	if ((filter.key_class == BF_CLASS_NONE) != (filter.scheme == BF_SCHEME_NONE))
+		return "Its key class and its hash scheme contradict each other.";
+	if (filter.key_class == BF_CLASS_NAMED)
+	{
+		if (filter.name_length == 0 || memchr(filter.name, 0, filter.name_length) != NULL)
+			return "The name of its key class is malformed.";
+	}
+
+	for (unsigned i = 0; i < filter.layers; i++)
+	{
+		const bf_layer *layer = &filter.layer[i];
+
+		if (i > 0 && layer->capacity == 0)
+			return "A layer's capacity is out of range.";
+		if (layer->form != BF_FORM_LIST)
+			continue;
+		if (!bf_keep_list(layer->shape, layer->count))
+			return "A list of hashes is longer than the lines that should replace it.";
+		if (!bf_list_is_sorted(layer->data, layer->count))
+			return "A list of hashes is not in ascending order.";
+	}
+	if (!padding_is_zero(&filter, bytes, n))
+		return "Bytes that have to be zero are not.";
+	empty = bf_filter_is_empty(&filter);
+	if (filter.key_class == BF_CLASS_NONE && !empty)
+		return "It holds keys, but of no class.";
+	return NULL;
+}
+
+bool
+bf_filter_is_empty(const bf_filter *filter)
+{
+	for (unsigned i = 0; i < filter->layers; i++)
+	{
+		const bf_layer *layer = &filter->layer[i];
+
+		if (layer->form == BF_FORM_LIST ? layer->count > 0 :
+			!all_zero(layer->data, bf_layer_bytes(layer)))
+			return false;
+	}
+	return true;
+}
+
+/* May the key with this hash have been added? */
+bool
+bf_filter_contains(const bf_filter *filter, uint64_t hash)
+{
+	/* newest first: in filters that grow it is the largest */
+	for (unsigned i = filter->layers; i-- > 0;)
+	{
+		const bf_layer *layer = &filter->layer[i];
+
+		if (layer->form == BF_FORM_LIST ?
+			bf_list_find(layer->data, layer->count, hash) :
+			bf_lines_test(layer->data, layer->shape, hash))
+			return true;
+	}
+	return false;
+}

@@ -1,0 +1,144 @@
+/*
+ * format.h
+ *		The bytes of a filter: layout, reading, writing, validating.
+ *
+ * docs/FORMAT.md is the specification; this is its only implementation.  A
+ * filter is the same bytes on disk, on the wire and as bytea.
+ */
+#ifndef BF_FORMAT_H
+#define BF_FORMAT_H
+
+#include "geometry.h"
+
+#define BF_FORMAT_VERSION	1
+
+/* The first two bytes: what kind of filter. */
+#define BF_KIND_BLOOM		UINT16_C(0x4642)	/* "BF" */
+#define BF_KIND_CUCKOO		UINT16_C(0x4643)	/* "CF" */
+
+#define BF_HEADER_BYTES		28
+#define BF_LAYER_BYTES		12	/* of the header, or one directory entry */
+#define BF_LENGTH_WORD		4	/* PostgreSQL keeps the size before the bytes */
+
+#define BF_MAX_LAYERS		64
+#define BF_DEFAULT_GROWTH	2	/* the next layer's capacity over the last's */
+#define BF_MAX_BYTES		(UINT64_C(512) * 1024 * 1024)	/* with length word */
+#define BF_MAX_CLASS_NAME	255
+
+/*
+ * Filters of this size are stored out of line.  From here on, lines are
+ * aligned to 64 bytes and the size itself tells the geometry; see FORMAT.md.
+ */
+#define BF_WIDE_BYTES		2048
+
+/*
+ * Values of size % 64 in a wide filter: below this, shape and key class of a
+ * single layer of lines; this, "read the header".
+ */
+#define BF_SIZE_CODE_HEADER	60
+
+/* Which hash function made the filter. */
+typedef enum bf_scheme
+{
+	BF_SCHEME_NONE = 0,			/* no key yet */
+	BF_SCHEME_CANONICAL = 1,	/* XXH3 over canonical bytes: the same anywhere */
+	BF_SCHEME_SERVER_LE = 2,	/* a type's own hash procs, little-endian server */
+	BF_SCHEME_SERVER_BE = 3		/* the same, big-endian server */
+} bf_scheme;
+
+/* What kind of key; BF_CLASS_NAMED is spelled out after the header. */
+typedef enum bf_class
+{
+	BF_CLASS_NONE = 0,
+	BF_CLASS_INTEGER = 1,
+	BF_CLASS_TEXT = 2,
+	BF_CLASS_UUID = 3,
+	BF_CLASS_BYTEA = 4,
+	BF_CLASS_BOOLEAN = 5,
+	BF_CLASS_FLOAT = 6,
+	BF_CLASS_NUMERIC = 7,
+	BF_CLASS_DATE = 8,
+	BF_CLASS_TIME = 9,
+	BF_CLASS_TIMETZ = 10,
+	BF_CLASS_TIMESTAMP = 11,
+	BF_CLASS_TIMESTAMPTZ = 12,
+	BF_CLASS_INTERVAL = 13,
+	BF_CLASS_INET = 14,
+	BF_CLASS_MACADDR = 15,
+	BF_CLASS_MACADDR8 = 16,
+	BF_CLASS_BIT = 17,
+	BF_CLASS_OID = 18,
+	BF_CLASS_MONEY = 19,
+	BF_CLASS_XID8 = 20,
+	BF_CLASS_PG_LSN = 21,
+	BF_CLASS_JSONB = 22,
+	BF_CLASS_COUNT,
+	BF_CLASS_NAMED = 255
+} bf_class;
+
+typedef enum bf_form
+{
+	BF_FORM_LIST = 1,			/* the sorted hashes themselves */
+	BF_FORM_LINES = 2			/* bit lines */
+} bf_form;
+
+/*
+ * One layer.  A layer with capacity 0 is unfinished: the state of an aggregate
+ * that sizes itself at the end.  It is a list without a shape (words = 0)
+ * until it exceeds the aggregate's memory bound, then over-sized lines.
+ */
+typedef struct bf_layer
+{
+	bf_shape	shape;
+	uint64_t	capacity;
+	bf_form		form;
+	uint32_t	count;			/* hashes, if a list */
+	uint8_t    *data;			/* the lines, or the first hash */
+} bf_layer;
+
+typedef struct bf_filter
+{
+	uint16_t	kind;
+	uint8_t		scheme;
+	uint8_t		key_class;
+	uint8_t		name_length;	/* of the class, if BF_CLASS_NAMED */
+	uint8_t		layers;
+	uint8_t		growth;
+	uint8_t		max_layers;
+	double		fpp;			/* the target for the whole filter */
+	const char *name;			/* not terminated */
+	bf_layer	layer[BF_MAX_LAYERS];
+} bf_filter;
+
+extern const char *bf_class_label(unsigned key_class);
+
+/* Reading.  NULL if all is well, else a sentence on what is wrong. */
+extern const char *bf_filter_open(bf_filter *filter, const uint8_t *bytes, size_t n);
+extern const char *bf_filter_validate(const uint8_t *bytes, size_t n, uint16_t kind);
+
+/* Writing: the size first, then everything but the layers' contents. */
+extern uint64_t bf_filter_size(const bf_filter *filter);
+extern void bf_filter_write(bf_filter *filter, uint8_t *bytes, size_t n);
+
+/* Whole-filter operations. */
+extern bool bf_filter_contains(const bf_filter *filter, uint64_t hash);
+extern bool bf_filter_is_empty(const bf_filter *filter);
+
+/*
+ * Is a layer of `count` distinct hashes kept as a list?  Whatever is smaller;
+ * a layer without a shape is always a list.  Decided by content alone, so that
+ * the same keys make the same bytes in any order.
+ */
+static inline bool
+bf_keep_list(bf_shape shape, uint64_t count)
+{
+	return shape.words == 0 || count + 1 < shape.words;
+}
+
+static inline uint64_t
+bf_layer_bytes(const bf_layer *layer)
+{
+	return layer->form == BF_FORM_LIST ? 8 + (uint64_t) layer->count * 8 : layer->shape.words * 8;
+}
+
+#endif							/* BF_FORMAT_H */

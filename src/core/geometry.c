@@ -1,0 +1,301 @@
+/*
+ * geometry.c
+ *		Sizing: (capacity, probability) -> lines, groups, probes.
+ *
+ * A key sets `probes` bits in each of `groups` lines of 512 bits.  Keeping all
+ * probes of a group in one cache line makes a probe one memory access instead
+ * of seven, and costs space because lines fill unevenly: with on average
+ * `load` keys in a line, the number in any one line is Poisson distributed,
+ * and crowded lines are much worse than empty ones are good.  Sizing such a
+ * filter by the classic formula misses the target (0.0115 instead of 0.01),
+ * so the mixture over all loads is computed here instead.
+ *
+ * More groups even that out at the price of a memory access each.  The
+ * thresholds below keep every filter within 6.5 % of the space of a classic
+ * Bloom filter (computed for p = 0.5 .. 1e-9):
+ *
+ *		p		classic bits/key	here (groups x probes)
+ *		0.1		4.81				4.84  (1 x 3)
+ *		0.01	9.59				9.92  (1 x 6)
+ *		0.001	14.38				14.63 (2 x 5)
+ *		1e-6	28.76				29.75 (3 x 6)
+ *		1e-9	43.13				45.01 (4 x 7)
+ *
+ * The same (capacity, probability) must give the same geometry on every
+ * platform, or filters made on two machines could not be merged.  Therefore
+ * this file uses nothing but + - * / on doubles (no libm), is compiled without
+ * contraction into fused operations, and searches for the permissible load on
+ * an integer grid; the last step to a number of lines is integer arithmetic.
+ */
+#include "geometry.h"
+
+/* Loads are searched and stored in units of 1/1024 key per line. */
+#define LOAD_UNIT		1024
+
+/*
+ * Line counts from this number on are multiples of a power of two, such that
+ * 128 <= lines / 2^j < 256.  A filter can then be folded to half its size j
+ * times.  Rounding up to that costs at most 1/128 of the space.
+ */
+#define FOLDABLE_LINES	256
+
+/* The least strict target that sizing distinguishes; see poisson_fpp. */
+#define LOOSEST_FPP		0.7
+
+static double
+power(double base, uint64_t exponent)
+{
+	double		result = 1.0;
+
+	for (; exponent > 0; exponent >>= 1)
+	{
+		if (exponent & 1)
+			result *= base;
+		base *= base;
+	}
+	return result;
+}
+
+/* e^-x for x >= 0: the Taylor series of a small argument, squared back up. */
+static double
+exp_minus(double x)
+{
+	double		term = 1.0;
+	double		sum = 1.0;
+
+	x /= 1024;
+	for (int i = 1; i < 12; i++)
+	{
+		term *= -x / i;
+		sum += term;
+	}
+	return power(sum, 1024);
+}
+
+/*
+ * Probability that `probes` independent positions are all set in a line of
+ * `bits` bits after `set` independent positions were set in it.
+ *
+ * The number of bits set has mean m(1-(1-1/m)^s) and a variance that matters:
+ * E[fill^k] exceeds E[fill]^k by about k(k-1)/2 times fill's relative variance.
+ */
+static double
+line_fpp(double bits, double clear, double clear2, unsigned probes)
+{
+	double		fill = 1.0 - clear;
+	double		variance = (clear + (bits - 1) * clear2) / bits - clear * clear;
+	double		excess = 0.5 * probes * (probes - 1.0) * variance / (fill * fill);
+
+	return power(fill, probes) * (1.0 + (excess > 0 ? excess : 0));
+}
+
+/* False-positive probability of one line that holds exactly `keys` keys. */
+static double
+single_line_fpp(unsigned bits, uint64_t keys, unsigned probes)
+{
+	double		fpp;
+
+	if (keys == 0)
+		return 0.0;
+	fpp = line_fpp(bits, power(1.0 - 1.0 / bits, keys * probes),
+				   power(1.0 - 2.0 / bits, keys * probes), probes);
+	return fpp < 1.0 ? fpp : 1.0;
+}
+
+/*
+ * False-positive probability of one group when lines hold `load` keys on
+ * average: the sum over the Poisson distribution of a line's keys.  Loads stay
+ * below 700 (e^-load would vanish), which LOOSEST_FPP sees to when sizing and
+ * the saturation of a line makes irrelevant otherwise.
+ */
+static double
+poisson_fpp(double load, unsigned probes)
+{
+	const double clear_step = power(1.0 - 1.0 / BF_LINE_BITS, probes);
+	const double clear2_step = power(1.0 - 2.0 / BF_LINE_BITS, probes);
+	double		weight = exp_minus(load);
+	double		total = weight;
+	double		clear = 1.0;
+	double		clear2 = 1.0;
+	double		fpp = 0.0;
+
+	if (load > 700)
+		return 1.0;
+	for (unsigned keys = 1; keys < 2 * load || total < 1.0 - 1e-9; keys++)
+	{
+		weight *= load / keys;
+		clear *= clear_step;
+		clear2 *= clear2_step;
+		total += weight;
+		fpp += weight * line_fpp(BF_LINE_BITS, clear, clear2, probes);
+		if (keys > load && weight < 1e-18)
+			break;
+	}
+	return fpp < 1.0 ? fpp : 1.0;
+}
+
+/* The largest load, in LOAD_UNITs, that keeps `groups` groups within fpp. */
+static uint64_t
+largest_load(double fpp, unsigned groups, unsigned probes)
+{
+	uint64_t	low = 0;		/* always permissible */
+	uint64_t	high = 700 * LOAD_UNIT;
+
+	while (high - low > 1)
+	{
+		uint64_t	middle = (low + high) / 2;
+
+		if (power(poisson_fpp((double) middle / LOAD_UNIT, probes), groups) <= fpp)
+			low = middle;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/*
+ * The best number of probes and its load for a target.  The search takes about
+ * a millisecond, so the answers of the last few targets are kept: a query asks
+ * for one target as often as it has groups.
+ */
+static void
+solve_load(double fpp, unsigned groups, uint8_t *probes, uint64_t *load)
+{
+	static struct
+	{
+		double		fpp;
+		uint8_t		probes;
+		uint64_t	load;
+	}			memo[8];
+	static unsigned next = 0;
+
+	for (unsigned i = 0; i < 8; i++)
+	{
+		if (memo[i].load > 0 && memo[i].fpp == fpp)
+		{
+			*probes = memo[i].probes;
+			*load = memo[i].load;
+			return;
+		}
+	}
+
+	*load = 0;
+	for (unsigned k = 1; k <= BF_MAX_PROBES; k++)
+	{
+		uint64_t	candidate = largest_load(fpp, groups, k);
+
+		if (candidate > *load)
+		{
+			*load = candidate;
+			*probes = (uint8_t) k;
+		}
+	}
+	memo[next].fpp = fpp;
+	memo[next].probes = *probes;
+	memo[next].load = *load;
+	next = (next + 1) % 8;
+}
+
+static unsigned
+groups_for(double fpp)
+{
+	return fpp >= 2e-3 ? 1 : fpp >= 1e-5 ? 2 : fpp >= 1e-8 ? 3 : 4;
+}
+
+/* Round a line count up to one that can be folded. */
+static uint64_t
+foldable(uint64_t lines)
+{
+	uint64_t	unit = 1;
+
+	while (lines / unit >= FOLDABLE_LINES)
+		unit *= 2;
+	return (lines + unit - 1) / unit * unit;
+}
+
+/*
+ * Geometry for `capacity` keys at probability `fpp`, 0 < fpp < 1.
+ *
+ * The result's size is not limited here; the caller compares it with what a
+ * filter may take and can tell the user both numbers.
+ */
+bf_shape
+bf_shape_for(uint64_t capacity, double fpp)
+{
+	bf_shape	shape;
+	uint64_t	load;
+
+	if (capacity < 1)
+		capacity = 1;
+	if (capacity > BF_MAX_CAPACITY)
+		capacity = BF_MAX_CAPACITY;
+	if (fpp < BF_MIN_FPP)
+		fpp = BF_MIN_FPP;
+	if (fpp > LOOSEST_FPP)
+		fpp = LOOSEST_FPP;
+	shape.groups = (uint8_t) groups_for(fpp);
+
+	/*
+	 * Few keys fit one line or a part of one.  Its load is known exactly, and
+	 * all groups fall into it: a classic Bloom filter of groups x probes bits
+	 * per key.  Take the shortest line that will do, and of the probe counts
+	 * that do there the one with the fewest false positives.
+	 */
+	for (unsigned words = 1; words <= BF_LINE_WORDS && capacity <= BF_LINE_BITS; words++)
+	{
+		double		best = fpp;
+
+		shape.probes = 0;
+		for (unsigned k = 1; k <= BF_MAX_PROBES; k++)
+		{
+			double		got = single_line_fpp(words * 64, capacity, shape.groups * k);
+
+			if (got <= best)
+			{
+				best = got;
+				shape.probes = (uint8_t) k;
+			}
+		}
+		if (shape.probes > 0)
+		{
+			shape.words = words;
+			return shape;
+		}
+	}
+
+	solve_load(fpp, shape.groups, &shape.probes, &load);
+	shape.words = (capacity * shape.groups * LOAD_UNIT + load - 1) / load;
+	if (shape.words < 2)
+		shape.words = 2;
+	shape.words = foldable(shape.words) * BF_LINE_WORDS;
+	return shape;
+}
+
+/* How many keys a shape holds before it exceeds fpp. */
+uint64_t
+bf_shape_capacity(bf_shape shape, double fpp)
+{
+	uint64_t	low = 0;
+	uint64_t	high = shape.words * 64 * 2;
+
+	while (high - low > 1)
+	{
+		uint64_t	middle = low + (high - low) / 2;
+
+		if (bf_shape_fpp(shape, middle) <= fpp)
+			low = middle;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* The false-positive probability to expect of a shape that holds `keys`. */
+double
+bf_shape_fpp(bf_shape shape, uint64_t keys)
+{
+	if (shape.words <= BF_LINE_WORDS)
+		return single_line_fpp(bf_shape_line_bits(shape), keys, shape.groups * shape.probes);
+	return power(poisson_fpp((double) keys * shape.groups / (double) bf_shape_lines(shape),
+							 shape.probes), shape.groups);
+}

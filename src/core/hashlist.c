@@ -1,0 +1,204 @@
+/*
+ * hashlist.c
+ *		Sorting, searching and storing lists of 64-bit key hashes.
+ *
+ * Hashes are uniform over 64 bits, which both algorithms here live on: a radix
+ * sort whose buckets come out even, and a search that guesses the place.
+ * Neither needs that to be correct, only to be fast, and a crafted list costs
+ * the sort no more than 64 passes and the search no more than a bisection.
+ */
+#include "hashlist.h"
+
+#define INSERTION_SORT_BELOW	24
+#define MAX_RADIX_BITS			8
+
+static void
+insertion_sort(uint64_t *hashes, size_t n)
+{
+	for (size_t i = 1; i < n; i++)
+	{
+		uint64_t	hash = hashes[i];
+		size_t		j = i;
+
+		for (; j > 0 && hashes[j - 1] > hash; j--)
+			hashes[j] = hashes[j - 1];
+		hashes[j] = hash;
+	}
+}
+
+/*
+ * In-place radix sort from the top bits down ("American flag sort"): count the
+ * buckets, swap every element to where its bucket is, then sort each bucket by
+ * the next bits.  `bits` upper bits are known to be equal already.  The number
+ * of bits of a pass is chosen for buckets of about 16.
+ */
+static void
+radix_sort(uint64_t *hashes, size_t n, unsigned bits)
+{
+	size_t		next[1 << MAX_RADIX_BITS];
+	size_t		end[1 << MAX_RADIX_BITS];
+	unsigned	width = 1;
+	unsigned	shift;
+	unsigned	buckets;
+
+	if (n < INSERTION_SORT_BELOW)
+	{
+		insertion_sort(hashes, n);
+		return;
+	}
+	if (bits >= 64)
+		return;					/* all equal */
+	if (n >= BF_POLL_EVERY)
+		bf_poll();
+
+	while (width < MAX_RADIX_BITS && (n >> (width + 4)) > 0)
+		width++;
+	if (width > 64 - bits)
+		width = 64 - bits;
+	shift = 64 - bits - width;
+	buckets = 1U << width;
+#define BUCKET(hash)	((unsigned) ((hash) >> shift) & (buckets - 1))
+
+	memset(end, 0, buckets * sizeof(size_t));
+	for (size_t i = 0; i < n; i++)
+		end[BUCKET(hashes[i])]++;
+	for (size_t b = 0, sum = 0; b < buckets; b++)
+	{
+		next[b] = sum;
+		sum += end[b];
+		end[b] = sum;
+	}
+	for (unsigned b = 0; b < buckets; b++)
+	{
+		while (next[b] < end[b])
+		{
+			uint64_t	hash = hashes[next[b]];
+			unsigned	home;
+
+			/* follow the chain of displaced elements until one belongs here */
+			while ((home = BUCKET(hash)) != b)
+			{
+				uint64_t	displaced = hashes[next[home]];
+
+				hashes[next[home]++] = hash;
+				hash = displaced;
+			}
+			hashes[next[b]++] = hash;
+		}
+	}
+	for (size_t b = 0, start = 0; b < buckets; b++)
+	{
+		radix_sort(hashes + start, end[b] - start, bits + width);
+		start = end[b];
+	}
+#undef BUCKET
+}
+
+void
+bf_hashes_sort(uint64_t *hashes, size_t n)
+{
+	radix_sort(hashes, n, 0);
+}
+
+/* Drop repetitions from a sorted array; returns how many remain. */
+size_t
+bf_hashes_unique(uint64_t *hashes, size_t n)
+{
+	size_t		kept = 0;
+
+	for (size_t i = 0; i < n; i++)
+	{
+		if (kept == 0 || hashes[kept - 1] != hashes[i])
+			hashes[kept++] = hashes[i];
+	}
+	return kept;
+}
+
+/*
+ * Sort and drop repetitions, knowing that the first `sorted` are sorted and
+ * distinct already.  Nothing to do is common: a window frame finalises after
+ * every row.
+ */
+size_t
+bf_hashes_sort_unique(uint64_t *hashes, size_t n, size_t sorted)
+{
+	if (sorted == n)
+		return n;
+	bf_hashes_sort(hashes, n);
+	return bf_hashes_unique(hashes, n);
+}
+
+/*
+ * Is the hash in the list?  Interpolation: uniform hashes put it close to
+ * hash/2^64 of the way between the bounds.  After a few guesses that did not
+ * pin it down, bisect, so that no list is slow.
+ */
+bool
+bf_list_find(const uint8_t *list, size_t n, uint64_t hash)
+{
+	size_t		low = 0;		/* the hash, if present, is in [low, high) */
+	size_t		high = n;
+	uint64_t	floor = 0;		/* bounds of the values in that range */
+	uint64_t	ceiling = UINT64_MAX;
+
+	for (unsigned guesses = 0; low < high; guesses++)
+	{
+		size_t		middle = low + (high - low) / 2;
+		uint64_t	value;
+
+		if (guesses < 6)
+		{
+			uint64_t	span = ceiling - floor;
+			double		share = (double) (hash - floor) / ((double) span + 1.0);
+
+			middle = low + (size_t) (share * (double) (high - low));
+			if (middle >= high)
+				middle = high - 1;
+		}
+		value = bf_load64(list + middle * 8);
+		if (value == hash)
+			return true;
+		if (value < hash)
+		{
+			low = middle + 1;
+			floor = value;
+		}
+		else
+		{
+			high = middle;
+			ceiling = value;
+		}
+		/* a list that is out of order must not lead the guesses astray */
+		if (hash < floor || hash > ceiling)
+			return false;
+	}
+	return false;
+}
+
+/* Is the list strictly ascending? */
+bool
+bf_list_is_sorted(const uint8_t *list, size_t n)
+{
+	for (size_t i = 1; i < n; i++)
+	{
+		if (bf_load64(list + (i - 1) * 8) >= bf_load64(list + i * 8))
+			return false;
+		if (i % BF_POLL_EVERY == 0)
+			bf_poll();
+	}
+	return true;
+}
+
+void
+bf_list_read(uint64_t *hashes, const uint8_t *list, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		hashes[i] = bf_load64(list + i * 8);
+}
+
+void
+bf_list_write(uint8_t *list, const uint64_t *hashes, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		bf_store64(list + i * 8, hashes[i]);
+}

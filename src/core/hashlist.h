@@ -1,0 +1,22 @@
+/*
+ * hashlist.h
+ *		Lists of key hashes: the form of a filter while it holds few keys, and
+ *		what an aggregate gathers before it knows how many there are.
+ */
+#ifndef BF_HASHLIST_H
+#define BF_HASHLIST_H
+
+#include "portable.h"
+
+/* In memory: native words. */
+extern void bf_hashes_sort(uint64_t *hashes, size_t n);
+extern size_t bf_hashes_unique(uint64_t *hashes, size_t n);
+extern size_t bf_hashes_sort_unique(uint64_t *hashes, size_t n, size_t sorted);
+
+/* In a filter: sorted, distinct, little-endian, at any address. */
+extern bool bf_list_find(const uint8_t *list, size_t n, uint64_t hash);
+extern bool bf_list_is_sorted(const uint8_t *list, size_t n);
+extern void bf_list_read(uint64_t *hashes, const uint8_t *list, size_t n);
+extern void bf_list_write(uint8_t *list, const uint64_t *hashes, size_t n);
+
+#endif							/* BF_HASHLIST_H */

@@ -1,0 +1,155 @@
+/*
+ * lines.c
+ *		Bulk operations on bit lines and the statistics read off them.
+ */
+#include <math.h>
+
+#include "lines.h"
+
+static void
+no_poll(void)
+{
+}
+
+void		(*bf_poll) (void) = no_poll;
+
+/* Add many keys: start all memory accesses of a batch, then do the work. */
+void
+bf_lines_add_many(uint8_t *data, bf_shape shape, const uint64_t *hashes, size_t n)
+{
+	for (size_t start = 0; start < n; start += BF_BATCH)
+	{
+		size_t		end = n - start < BF_BATCH ? n : start + BF_BATCH;
+
+		for (size_t i = start; i < end; i++)
+			bf_lines_prefetch(data, shape, hashes[i]);
+		for (size_t i = start; i < end; i++)
+			bf_lines_add(data, shape, hashes[i]);
+		if (start % BF_POLL_EVERY == 0)
+			bf_poll();
+	}
+}
+
+/* Test many keys; found[i] is set to true where hashes[i] may be present. */
+void
+bf_lines_test_many(const uint8_t *data, bf_shape shape,
+				   const uint64_t *hashes, size_t n, bool *found)
+{
+	for (size_t start = 0; start < n; start += BF_BATCH)
+	{
+		size_t		end = n - start < BF_BATCH ? n : start + BF_BATCH;
+
+		/* a miss usually shows in the first line: fetch only that ahead */
+		for (size_t i = start; i < end; i++)
+			bf_prefetch(data + bf_group_line(bf_group_hash(hashes[i], 0),
+											 bf_shape_lines(shape)) * BF_LINE_BYTES);
+		for (size_t i = start; i < end; i++)
+			found[i] = bf_lines_test(data, shape, hashes[i]);
+		if (start % BF_POLL_EVERY == 0)
+			bf_poll();
+	}
+}
+
+/*
+ * Byte order does not matter to OR and AND, so whole words are combined as
+ * they lie; the compiler vectorises these loops.
+ */
+void
+bf_lines_or(uint8_t *into, const uint8_t *from, uint64_t words)
+{
+	for (uint64_t i = 0; i < words; i++)
+	{
+		bf_store64(into + i * 8, bf_load64(into + i * 8) | bf_load64(from + i * 8));
+		if (i % (BF_POLL_EVERY * 16) == 0)
+			bf_poll();
+	}
+}
+
+void
+bf_lines_and(uint8_t *into, const uint8_t *from, uint64_t words)
+{
+	for (uint64_t i = 0; i < words; i++)
+	{
+		bf_store64(into + i * 8, bf_load64(into + i * 8) & bf_load64(from + i * 8));
+		if (i % (BF_POLL_EVERY * 16) == 0)
+			bf_poll();
+	}
+}
+
+/* Can the layer be halved, line 2i onto 2i+1? */
+bool
+bf_lines_can_fold(bf_shape shape)
+{
+	return shape.words >= 2 * BF_LINE_WORDS && bf_shape_lines(shape) % 2 == 0;
+}
+
+/*
+ * Halve a layer.  The result is bit for bit the layer that the same keys would
+ * have made in the smaller shape.  `into` may be `from`.
+ */
+bf_shape
+bf_lines_fold(uint8_t *into, const uint8_t *from, bf_shape shape)
+{
+	uint64_t	lines = bf_shape_lines(shape) / 2;
+
+	for (uint64_t line = 0; line < lines; line++)
+	{
+		for (unsigned w = 0; w < BF_LINE_WORDS; w++)
+		{
+			const uint8_t *even = from + line * 2 * BF_LINE_BYTES + w * 8;
+
+			bf_store64(into + line * BF_LINE_BYTES + w * 8,
+					   bf_load64(even) | bf_load64(even + BF_LINE_BYTES));
+		}
+		if (line % BF_POLL_EVERY == 0)
+			bf_poll();
+	}
+	shape.words /= 2;
+	return shape;
+}
+
+/*
+ * Estimate from the bits set how many keys went in, and the probability that
+ * a key that did not is reported.
+ *
+ * Each line is a small Bloom filter of its own.  A line with x of m bits set
+ * saw about -m/k ln(1 - x/m) keys, and lets a stray key pass with probability
+ * (x/m)^k; lines with the same x count alike, so a histogram of x does.  A key
+ * is counted once in each group; and a stray key must pass in every group,
+ * each of which picks its line independently (all the same one when there is
+ * only one).
+ */
+bf_census
+bf_lines_census(const uint8_t *data, bf_shape shape)
+{
+	uint64_t	histogram[BF_LINE_BITS + 1] = {0};
+	const uint64_t lines = bf_shape_lines(shape);
+	const unsigned bits = bf_shape_line_bits(shape);
+	bf_census	census = {0, 0.0, 0.0};
+
+	for (uint64_t line = 0; line < lines; line++)
+	{
+		unsigned	set = 0;
+
+		for (unsigned w = 0; w < bits / 64; w++)
+			set += bf_popcount64(bf_load64(data + line * BF_LINE_BYTES + w * 8));
+		histogram[set]++;
+		if (line % BF_POLL_EVERY == 0)
+			bf_poll();
+	}
+
+	for (unsigned set = 1; set <= bits; set++)
+	{
+		/* a full line tells only a lower bound: half a bit short of full */
+		double		fill = (set < bits ? set : set - 0.5) / bits;
+		double		keys = -(double) bits / shape.probes * log1p(-fill);
+
+		if (histogram[set] == 0)
+			continue;
+		census.bits_set += set * histogram[set];
+		census.keys += keys / shape.groups * (double) histogram[set];
+		census.fpp += pow((double) set / bits, shape.probes) * (double) histogram[set];
+	}
+	census.fpp = pow(census.fpp / (double) lines, shape.groups);
+	return census;
+}

@@ -1,0 +1,125 @@
+/*
+ * lines.h
+ *		Bit lines: where a key's bits are, setting, testing and combining them.
+ */
+#ifndef BF_LINES_H
+#define BF_LINES_H
+
+#include "geometry.h"
+
+/* Keys whose memory accesses are kept in flight together. */
+#define BF_BATCH		32
+
+/*
+ * The hash that places a key in its n-th group.  Remixing matters even for
+ * the first: users shard by bloom_hash(), and keys that agree in some bits of
+ * their hash must still spread over all lines.
+ */
+static inline uint64_t
+bf_group_hash(uint64_t hash, unsigned group)
+{
+	return bf_mix64(hash + (group + 1) * UINT64_C(0x9E3779B97F4A7C15));
+}
+
+/*
+ * The line is the group hash scaled to the number of lines.  Scaling commutes
+ * with halving: the line in a filter of half the size is line / 2, which is
+ * what makes bf_lines_fold exact.
+ */
+static inline uint64_t
+bf_group_line(uint64_t group_hash, uint64_t lines)
+{
+	return bf_scale64(group_hash, lines);
+}
+
+/* The positions inside a line follow from the group hash's lower half. */
+#define BF_NEXT_PROBE	UINT32_C(0x9E3779B9)
+
+static inline void
+bf_lines_prefetch(const uint8_t *data, bf_shape shape, uint64_t hash)
+{
+	for (unsigned g = 0; g < shape.groups; g++)
+		bf_prefetch(data + bf_group_line(bf_group_hash(hash, g), bf_shape_lines(shape)) * BF_LINE_BYTES);
+}
+
+/* Is the group's line of `bits` bits, starting at `line`, set at all probes? */
+static inline bool
+bf_line_test(const uint8_t *line, unsigned bits, unsigned probes, uint64_t group_hash)
+{
+	uint32_t	x = (uint32_t) group_hash;
+
+	for (unsigned i = 0; i < probes; i++, x *= BF_NEXT_PROBE)
+	{
+		unsigned	position = (unsigned) (((uint64_t) x * bits) >> 32);
+
+		if (!(line[position / 8] & (1 << position % 8)))
+			return false;
+	}
+	return true;
+}
+
+static inline void
+bf_line_set(uint8_t *line, unsigned bits, unsigned probes, uint64_t group_hash)
+{
+	uint32_t	x = (uint32_t) group_hash;
+
+	for (unsigned i = 0; i < probes; i++, x *= BF_NEXT_PROBE)
+	{
+		unsigned	position = (unsigned) (((uint64_t) x * bits) >> 32);
+
+		line[position / 8] |= (uint8_t) (1 << position % 8);
+	}
+}
+
+static inline bool
+bf_lines_test(const uint8_t *data, bf_shape shape, uint64_t hash)
+{
+	const uint64_t lines = bf_shape_lines(shape);
+	const unsigned bits = bf_shape_line_bits(shape);
+
+	for (unsigned g = 0; g < shape.groups; g++)
+	{
+		uint64_t	group_hash = bf_group_hash(hash, g);
+
+		if (!bf_line_test(data + bf_group_line(group_hash, lines) * BF_LINE_BYTES,
+						  bits, shape.probes, group_hash))
+			return false;
+	}
+	return true;
+}
+
+static inline void
+bf_lines_add(uint8_t *data, bf_shape shape, uint64_t hash)
+{
+	const uint64_t lines = bf_shape_lines(shape);
+	const unsigned bits = bf_shape_line_bits(shape);
+
+	for (unsigned g = 0; g < shape.groups; g++)
+	{
+		uint64_t	group_hash = bf_group_hash(hash, g);
+
+		bf_line_set(data + bf_group_line(group_hash, lines) * BF_LINE_BYTES,
+					bits, shape.probes, group_hash);
+	}
+}
+
+extern void bf_lines_add_many(uint8_t *data, bf_shape shape,
+							  const uint64_t *hashes, size_t n);
+extern void bf_lines_test_many(const uint8_t *data, bf_shape shape,
+							   const uint64_t *hashes, size_t n, bool *found);
+extern void bf_lines_or(uint8_t *into, const uint8_t *from, uint64_t words);
+extern void bf_lines_and(uint8_t *into, const uint8_t *from, uint64_t words);
+extern bool bf_lines_can_fold(bf_shape shape);
+extern bf_shape bf_lines_fold(uint8_t *into, const uint8_t *from, bf_shape shape);
+
+/* What the bits now set say about a layer. */
+typedef struct bf_census
+{
+	uint64_t	bits_set;
+	double		keys;			/* estimated number of distinct keys */
+	double		fpp;			/* probability of a false positive now */
+} bf_census;
+
+extern bf_census bf_lines_census(const uint8_t *data, bf_shape shape);
+
+#endif							/* BF_LINES_H */

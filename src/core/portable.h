@@ -1,0 +1,129 @@
+/*
+ * portable.h
+ *		Small pieces of arithmetic that every part of the core leans on.
+ *
+ * The core is plain C: no PostgreSQL header, no allocation, no error thrown.
+ * It can be unit tested, fuzzed and timed as an ordinary library.  Everything
+ * a filter holds is little-endian on every machine, and a filter may lie at
+ * any address (a short varlena header leaves it unaligned), so all access to
+ * its words goes through the load and store functions below; on a
+ * little-endian machine they compile to plain moves.
+ */
+#ifndef BF_PORTABLE_H
+#define BF_PORTABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#if defined(__GNUC__)
+#define bf_likely(x)	__builtin_expect(!!(x), 1)
+#define bf_unlikely(x)	__builtin_expect(!!(x), 0)
+#define bf_prefetch(p)	__builtin_prefetch(p)
+#else
+#define bf_likely(x)	(x)
+#define bf_unlikely(x)	(x)
+#define bf_prefetch(p)	((void) (p))
+#endif
+
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+#define BF_BIG_ENDIAN 1
+#else
+#define BF_BIG_ENDIAN 0
+#endif
+
+/* Long loops call this now and then; the host may raise an error from it. */
+extern void (*bf_poll) (void);
+
+/* Items handled between two calls of bf_poll: a millisecond or so. */
+#define BF_POLL_EVERY	65536
+
+static inline uint64_t
+bf_swap64(uint64_t x)
+{
+	x = (x >> 32) | (x << 32);
+	x = ((x >> 16) & UINT64_C(0x0000FFFF0000FFFF)) | ((x & UINT64_C(0x0000FFFF0000FFFF)) << 16);
+	return ((x >> 8) & UINT64_C(0x00FF00FF00FF00FF)) | ((x & UINT64_C(0x00FF00FF00FF00FF)) << 8);
+}
+
+static inline uint64_t
+bf_load64(const void *p)
+{
+	uint64_t	x;
+
+	memcpy(&x, p, sizeof(x));
+	return BF_BIG_ENDIAN ? bf_swap64(x) : x;
+}
+
+static inline void
+bf_store64(void *p, uint64_t x)
+{
+	if (BF_BIG_ENDIAN)
+		x = bf_swap64(x);
+	memcpy(p, &x, sizeof(x));
+}
+
+static inline uint32_t
+bf_load32(const void *p)
+{
+	const uint8_t *b = p;
+
+	return (uint32_t) b[0] | (uint32_t) b[1] << 8 |
+		(uint32_t) b[2] << 16 | (uint32_t) b[3] << 24;
+}
+
+static inline void
+bf_store32(void *p, uint32_t x)
+{
+	uint8_t    *b = p;
+
+	b[0] = (uint8_t) x;
+	b[1] = (uint8_t) (x >> 8);
+	b[2] = (uint8_t) (x >> 16);
+	b[3] = (uint8_t) (x >> 24);
+}
+
+/* The upper half of a 64 x 64 bit product: x/2^64 scaled to [0, n). */
+static inline uint64_t
+bf_scale64(uint64_t x, uint64_t n)
+{
+#ifdef __SIZEOF_INT128__
+	return (uint64_t) (((unsigned __int128) x * n) >> 64);
+#else
+	uint64_t	x0 = (uint32_t) x,
+				x1 = x >> 32,
+				n0 = (uint32_t) n,
+				n1 = n >> 32;
+	uint64_t	mid = x1 * n0 + ((x0 * n0) >> 32);
+	uint64_t	low = x0 * n1 + (uint32_t) mid;
+
+	return x1 * n1 + (mid >> 32) + (low >> 32);
+#endif
+}
+
+/*
+ * Spread the entropy of a 64-bit word over all its bits: a bijection of two
+ * multiplications (Stafford's thirteenth variant of the MurmurHash3
+ * finaliser).
+ */
+static inline uint64_t
+bf_mix64(uint64_t x)
+{
+	x ^= x >> 30;
+	x *= UINT64_C(0xBF58476D1CE4E5B9);
+	x ^= x >> 27;
+	x *= UINT64_C(0x94D049BB133111EB);
+	return x ^ (x >> 31);
+}
+
+static inline unsigned
+bf_popcount64(uint64_t x)
+{
+	x = x - ((x >> 1) & UINT64_C(0x5555555555555555));
+	x = (x & UINT64_C(0x3333333333333333)) + ((x >> 2) & UINT64_C(0x3333333333333333));
+	x = (x + (x >> 4)) & UINT64_C(0x0F0F0F0F0F0F0F0F);
+	return (unsigned) ((x * UINT64_C(0x0101010101010101)) >> 56);
+}
+
+#endif							/* BF_PORTABLE_H */

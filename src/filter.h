@@ -1,0 +1,56 @@
+/*
+ * filter.h
+ *		Filters as varlenas: what all filter types share between the core and
+ *		SQL (access, key classes, limits, input and output).
+ */
+#ifndef BF_FILTER_H
+#define BF_FILTER_H
+
+#include "compat.h"
+
+#include "core/format.h"
+#include "key.h"
+
+/* The words a filter type is spoken of with. */
+typedef struct FilterType
+{
+	uint16		kind;			/* BF_KIND_... */
+	const char *name;			/* of the SQL type */
+} FilterType;
+
+#define FILTER_DEFAULT_FPP	0.01
+
+/* Reading a filter that is in memory. */
+extern void filter_open(bf_filter *filter, struct varlena *image);
+extern void filter_open_argument(bf_filter *filter, FunctionCallInfo fcinfo, int argument);
+
+/* Making one: the varlena with all but the layers' contents. */
+extern struct varlena *filter_allocate(bf_filter *filter);
+
+/* Key classes. */
+extern KeyClass filter_class(const bf_filter *filter);
+extern void filter_check_class(const bf_filter *filter, const KeyClass *key);
+extern void filter_set_class(bf_filter *filter, const KeyClass *key);
+
+/* Parameters. */
+extern void filter_check_capacity(int64 capacity);
+extern void filter_check_fpp(double fpp);
+extern bf_shape filter_shape(int64 capacity, double fpp);
+extern void filter_check_size(uint64 bytes);
+
+/* Input and output. */
+extern Datum filter_in(FunctionCallInfo fcinfo, const FilterType *type);
+extern Datum filter_out(FunctionCallInfo fcinfo);
+extern Datum filter_recv(FunctionCallInfo fcinfo, const FilterType *type);
+extern Datum filter_send(FunctionCallInfo fcinfo);
+extern Datum filter_from_bytea(FunctionCallInfo fcinfo, const FilterType *type);
+extern Datum filter_to_bytea(FunctionCallInfo fcinfo);
+
+/* Equality of the bytes. */
+extern bool filter_equal(FunctionCallInfo fcinfo);
+extern Datum filter_hash(FunctionCallInfo fcinfo);
+extern Datum filter_hash_extended(FunctionCallInfo fcinfo);
+
+#define PG_GETARG_FILTER_P(n)	((struct varlena *) PG_DETOAST_DATUM_PACKED(PG_GETARG_DATUM(n)))
+
+#endif							/* BF_FILTER_H */

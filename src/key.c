@@ -1,0 +1,1007 @@
+/*
+ * key.c
+ *		From an SQL value to the class and the 64-bit hash of a key.
+ *
+ * Values that SQL calls equal must hash alike: today, after a dump and restore,
+ * and on another machine.  The server's own hash functions do not promise
+ * that (they depend on byte order, hash enum OIDs that change on restore, and
+ * fold int8 to 32 bits, which alone puts a floor under the false-positive
+ * rate).  So values are brought into a canonical form, little-endian and free
+ * of everything that equality ignores, and hashed with XXH3; docs/FORMAT.md
+ * lists the forms.  Arrays, records and ranges go through the same functions
+ * element by element.  Only what we cannot take apart (jsonb, types of other
+ * extensions) is left to its type's extended hash function, and a filter made
+ * that way says so.
+ *
+ * Where none of this can keep the promise, the key is refused.
+ */
+#include "compat.h"
+
+#include <math.h>
+#include <sys/socket.h>
+
+#include "access/htup_details.h"
+#include "catalog/pg_aggregate.h"
+#include "catalog/pg_collation.h"
+#include "catalog/pg_enum.h"
+#include "catalog/pg_type.h"
+#include "executor/executor.h"
+#include "lib/stringinfo.h"
+#include "mb/pg_wchar.h"
+#include "miscadmin.h"
+#include "nodes/nodeFuncs.h"
+#include "utils/array.h"
+#include "utils/arrayaccess.h"
+#include "utils/builtins.h"
+#include "utils/cash.h"
+#include "utils/date.h"
+#include "utils/inet.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+#include "utils/multirangetypes.h"
+#include "utils/numeric.h"
+#include "utils/pg_lsn.h"
+#include "utils/rangetypes.h"
+#include "utils/syscache.h"
+#include "utils/timestamp.h"
+#include "utils/typcache.h"
+#include "utils/uuid.h"
+#include "utils/varbit.h"
+#include "utils/xid8.h"
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "key.h"
+#include "core/portable.h"
+
+#define SERVER_SCHEME	(BF_BIG_ENDIAN ? BF_SCHEME_SERVER_BE : BF_SCHEME_SERVER_LE)
+
+const KeyClass key_class_integer = {BF_SCHEME_CANONICAL, BF_CLASS_INTEGER, 0, NULL};
+const KeyClass key_class_text = {BF_SCHEME_CANONICAL, BF_CLASS_TEXT, 0, NULL};
+const KeyClass key_class_uuid = {BF_SCHEME_CANONICAL, BF_CLASS_UUID, 0, NULL};
+
+static uint64
+hash_bytes64(const void *bytes, Size length)
+{
+	return XXH3_64bits(bytes, length);
+}
+
+/* ----------------------------------------------------------------
+ * Types of a fixed form
+ * ----------------------------------------------------------------
+ */
+
+/* All integers are one class: 64 bits, sign-extended. */
+uint64
+key_hash_integer(int64 value)
+{
+	uint8		bytes[8];
+
+	bf_store64(bytes, (uint64) value);
+	return hash_bytes64(bytes, sizeof(bytes));
+}
+
+/*
+ * All string types are one class.  Trailing spaces do not count: they are
+ * insignificant in char(n), and a padded literal that is compared with a
+ * char(n) column reaches us as text.
+ *
+ * The hash is that of the UTF-8 form, since a filter may be restored into a
+ * database of another encoding.
+ */
+uint64
+key_hash_text(const char *string, Size length)
+{
+	while (length > 0 && string[length - 1] == ' ')
+		length--;
+
+	if (GetDatabaseEncoding() != PG_UTF8 && GetDatabaseEncoding() != PG_SQL_ASCII)
+	{
+		char	   *utf8 = pg_server_to_any(string, (int) length, PG_UTF8);
+
+		if (utf8 != string)
+			return hash_bytes64(utf8, strlen(utf8));
+	}
+	return hash_bytes64(string, length);
+}
+
+/*
+ * "char" equals the text it is cast to: nothing for a zero byte, and an octal
+ * escape for a byte outside ASCII (as PostgreSQL writes it since version 16).
+ */
+uint64
+key_hash_char(char value)
+{
+	unsigned char byte = (unsigned char) value;
+	char		octal[5];
+
+	if (byte < 0x80)
+		return key_hash_text(&value, byte == 0 ? 0 : 1);
+	snprintf(octal, sizeof(octal), "\\%03o", byte);
+	return key_hash_text(octal, 4);
+}
+
+uint64
+key_hash_uuid(const void *uuid)
+{
+	return hash_bytes64(uuid, UUID_LEN);
+}
+
+static uint64
+hash_int2(KeyType *type, Datum value)
+{
+	return key_hash_integer(DatumGetInt16(value));
+}
+
+static uint64
+hash_int4(KeyType *type, Datum value)
+{
+	return key_hash_integer(DatumGetInt32(value));
+}
+
+/* int8, and everything stored as one: timestamps, times, money, xid8, pg_lsn */
+static uint64
+hash_int8(KeyType *type, Datum value)
+{
+	return key_hash_integer(DatumGetInt64(value));
+}
+
+static uint64
+hash_oid(KeyType *type, Datum value)
+{
+	return key_hash_integer((int64) DatumGetObjectId(value));
+}
+
+static uint64
+hash_bool(KeyType *type, Datum value)
+{
+	return key_hash_integer(DatumGetBool(value) ? 1 : 0);
+}
+
+/* float4 and float8 are one class; one zero, one NaN. */
+static uint64
+hash_double(double value)
+{
+	uint64		bits;
+
+	if (value == 0)
+		value = 0;				/* -0 */
+	if (isnan(value))
+		bits = UINT64CONST(0x7FF8000000000000);
+	else
+		memcpy(&bits, &value, sizeof(bits));
+	return key_hash_integer((int64) bits);
+}
+
+static uint64
+hash_float4(KeyType *type, Datum value)
+{
+	return hash_double(DatumGetFloat4(value));
+}
+
+static uint64
+hash_float8(KeyType *type, Datum value)
+{
+	return hash_double(DatumGetFloat8(value));
+}
+
+/* Hash a varlena's content and free it if it had to be detoasted. */
+static uint64
+hash_varlena(Datum value, uint64 (*hash) (const char *, Size))
+{
+	struct varlena *packed = PG_DETOAST_DATUM_PACKED(value);
+	uint64		result = hash(VARDATA_ANY(packed), VARSIZE_ANY_EXHDR(packed));
+
+	if ((Pointer) packed != DatumGetPointer(value))
+		pfree(packed);
+	return result;
+}
+
+static uint64
+hash_text(KeyType *type, Datum value)
+{
+	return hash_varlena(value, key_hash_text);
+}
+
+static uint64
+hash_raw(const char *bytes, Size length)
+{
+	return hash_bytes64(bytes, length);
+}
+
+static uint64
+hash_bytea(KeyType *type, Datum value)
+{
+	return hash_varlena(value, hash_raw);
+}
+
+static uint64
+hash_name(KeyType *type, Datum value)
+{
+	const char *string = NameStr(*DatumGetName(value));
+
+	return key_hash_text(string, strlen(string));
+}
+
+static uint64
+hash_char(KeyType *type, Datum value)
+{
+	return key_hash_char(DatumGetChar(value));
+}
+
+static uint64
+hash_uuid(KeyType *type, Datum value)
+{
+	return key_hash_uuid(DatumGetUUIDP(value));
+}
+
+static uint64
+hash_macaddr(KeyType *type, Datum value)
+{
+	return hash_bytes64(DatumGetMacaddrP(value), sizeof(macaddr));
+}
+
+static uint64
+hash_macaddr8(KeyType *type, Datum value)
+{
+	return hash_bytes64(DatumGetMacaddr8P(value), sizeof(macaddr8));
+}
+
+/* Digits without insignificant zeros, as text: 1.0 and 1.00 are "1". */
+static uint64
+hash_numeric_value(KeyType *type, Datum value)
+{
+	Numeric		number = DatumGetNumeric(value);
+	char	   *digits = numeric_normalize(number);
+	uint64		hash = hash_bytes64(digits, strlen(digits));
+
+	pfree(digits);
+	if ((Pointer) number != DatumGetPointer(value))
+		pfree(number);
+	return hash;
+}
+
+/*
+ * Intervals compare by their span, a month being 30 days and a day 24 hours:
+ * whole days, and the rest of a day in microseconds.
+ */
+static uint64
+hash_interval(KeyType *type, Datum value)
+{
+	const Interval *interval = DatumGetIntervalP(value);
+	int64		days = (int64) interval->month * DAYS_PER_MONTH + interval->day;
+	int64		rest = interval->time % USECS_PER_DAY;
+	uint8		bytes[16];
+
+	days += interval->time / USECS_PER_DAY;
+	if (rest < 0)
+	{
+		rest += USECS_PER_DAY;
+		days--;
+	}
+	bf_store64(bytes, (uint64) days);
+	bf_store64(bytes + 8, (uint64) rest);
+	return hash_bytes64(bytes, sizeof(bytes));
+}
+
+static uint64
+hash_timetz(KeyType *type, Datum value)
+{
+	const TimeTzADT *time = DatumGetTimeTzADTP(value);
+	uint8		bytes[12];
+
+	bf_store64(bytes, (uint64) time->time);
+	bf_store32(bytes + 8, (uint32) time->zone);
+	return hash_bytes64(bytes, sizeof(bytes));
+}
+
+/* inet and cidr: version, prefix length, address. */
+static uint64
+hash_inet(KeyType *type, Datum value)
+{
+	inet	   *address = DatumGetInetPP(value);
+	uint8		bytes[2 + 16];
+	int			length = ip_family(address) == PGSQL_AF_INET ? 4 : 16;
+	uint64		hash;
+
+	bytes[0] = length == 4 ? 4 : 6;
+	bytes[1] = ip_bits(address);
+	memcpy(bytes + 2, ip_addr(address), length);
+	hash = hash_bytes64(bytes, 2 + length);
+	if ((Pointer) address != DatumGetPointer(value))
+		pfree(address);
+	return hash;
+}
+
+/* bit and bit varying: the bits, then how many of the last byte count. */
+static uint64
+hash_bit(KeyType *type, Datum value)
+{
+	VarBit	   *bits = DatumGetVarBitP(value);
+	Size		length = VARBITBYTES(bits);
+	uint8	   *bytes = palloc(length + 4);
+	uint64		hash;
+
+	memcpy(bytes, VARBITS(bits), length);
+	bf_store32(bytes + length, (uint32) VARBITLEN(bits));
+	hash = hash_bytes64(bytes, length + 4);
+	pfree(bytes);
+	if ((Pointer) bits != DatumGetPointer(value))
+		pfree(bits);
+	return hash;
+}
+
+/* Enums by their label: OIDs change on restore. */
+static uint64
+hash_enum(KeyType *type, Datum value)
+{
+	HeapTuple	tuple = SearchSysCache1(ENUMOID, value);
+	const char *label;
+	uint64		hash;
+
+	if (!HeapTupleIsValid(tuple))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_BINARY_REPRESENTATION),
+				 errmsg("invalid internal value for enum: %u", DatumGetObjectId(value))));
+	label = NameStr(((Form_pg_enum) GETSTRUCT(tuple))->enumlabel);
+	hash = key_hash_text(label, strlen(label));
+	ReleaseSysCache(tuple);
+	return hash;
+}
+
+/* The type's own extended hash function, finalised once more. */
+static uint64
+hash_by_server(KeyType *type, Datum value)
+{
+	FmgrInfo   *proc = type->private;
+
+	return bf_mix64(DatumGetUInt64(FunctionCall2Coll(proc, type->collation, value, Int64GetDatum(0))));
+}
+
+/* ----------------------------------------------------------------
+ * Types made of others
+ *
+ * The hash covers a sequence of parts: for each a byte that says whether it
+ * is there, and its hash.
+ * ----------------------------------------------------------------
+ */
+
+static void
+append_part(StringInfo parts, KeyType *type, Datum value, bool isnull)
+{
+	uint8		bytes[8];
+
+	appendStringInfoChar(parts, isnull ? 0 : 1);
+	if (!isnull)
+	{
+		bf_store64(bytes, key_hash(type, value));
+		appendBinaryStringInfo(parts, (char *) bytes, sizeof(bytes));
+	}
+}
+
+static void
+append_number(StringInfo parts, uint32 number)
+{
+	uint8		bytes[4];
+
+	bf_store32(bytes, number);
+	appendBinaryStringInfo(parts, (char *) bytes, sizeof(bytes));
+}
+
+static uint64
+hash_parts(StringInfo parts)
+{
+	uint64		hash = hash_bytes64(parts->data, parts->len);
+
+	pfree(parts->data);
+	return hash;
+}
+
+/*
+ * Name a class by a text.  Names travel with the filter, so they are UTF-8 and
+ * at most 255 bytes; a longer one ends in a hash of the whole instead.
+ */
+static void
+set_class_name(KeyType *type, uint8 scheme, const char *label)
+{
+	char	   *utf8 = pg_server_to_any(label, (int) strlen(label), PG_UTF8);
+	Size		length = strlen(utf8);
+	char	   *name = MemoryContextAlloc(type->context, BF_MAX_CLASS_NAME + 1);
+
+	if (length <= BF_MAX_CLASS_NAME)
+		memcpy(name, utf8, length);
+	else
+	{
+		int			kept = pg_encoding_mbcliplen(PG_UTF8, utf8, (int) length, BF_MAX_CLASS_NAME - 17);
+
+		memcpy(name, utf8, kept);
+		snprintf(name + kept, 18, "#%08x%08x",
+				 (uint32) (hash_bytes64(utf8, length) >> 32), (uint32) hash_bytes64(utf8, length));
+		length = kept + 17;
+	}
+	type->class.scheme = scheme;
+	type->class.code = BF_CLASS_NAMED;
+	type->class.name_length = (uint8) length;
+	type->class.name = name;
+}
+
+typedef struct ArrayParts
+{
+	KeyType    *element;
+	int16		typlen;
+	bool		typbyval;
+	char		typalign;
+} ArrayParts;
+
+/*
+ * Arrays: their dimensions if more than one, and their elements.  Lower bounds
+ * are left out: array equality looks at them, oidvector's does not.
+ */
+static uint64
+hash_array_value(KeyType *type, Datum value)
+{
+	ArrayParts *private = type->private;
+	AnyArrayType *array = DatumGetAnyArrayP(value);
+	int			dimensions = AARR_NDIM(array);
+	int			items = ArrayGetNItems(dimensions, AARR_DIMS(array));
+	array_iter	iterator;
+	StringInfoData parts;
+
+	check_stack_depth();
+	initStringInfo(&parts);
+	if (dimensions > 1)
+	{
+		append_number(&parts, (uint32) dimensions);
+		for (int i = 0; i < dimensions; i++)
+			append_number(&parts, (uint32) AARR_DIMS(array)[i]);
+	}
+	array_iter_setup(&iterator, array);
+	for (int i = 0; i < items; i++)
+	{
+		bool		isnull;
+		Datum		element = array_iter_next(&iterator, &isnull, i, private->typlen,
+											  private->typbyval, private->typalign);
+
+		append_part(&parts, private->element, element, isnull);
+	}
+	if (!VARATT_IS_EXPANDED_HEADER(array) && (Pointer) array != DatumGetPointer(value))
+		pfree(array);
+	return hash_parts(&parts);
+}
+
+typedef struct RecordParts
+{
+	Oid			tuptype;		/* which columns the rest is about */
+	int32		tuptypmod;
+	int			natts;
+	KeyType   **columns;		/* NULL where dropped */
+} RecordParts;
+
+/* Learn the columns of a record type and name its class after them. */
+static void
+set_record_columns(KeyType *type, TupleDesc desc)
+{
+	RecordParts *private = type->private;
+	uint8		scheme = BF_SCHEME_CANONICAL;
+	StringInfoData label;
+
+	private->natts = 0;			/* nothing valid should we fail below */
+	private->columns = MemoryContextAllocZero(type->context, sizeof(KeyType *) * (desc->natts + 1));
+	initStringInfo(&label);
+	for (int i = 0; i < desc->natts; i++)
+	{
+		Form_pg_attribute attribute = TupleDescAttr(desc, i);
+
+		if (attribute->attisdropped)
+			continue;
+		private->columns[i] = key_type(attribute->atttypid, attribute->attcollation, type->context);
+		appendStringInfo(&label, "%c%s", label.len == 0 ? '(' : ',',
+						 key_class_label(&private->columns[i]->class));
+		scheme = Max(scheme, private->columns[i]->class.scheme);
+	}
+	appendStringInfoString(&label, label.len == 0 ? "()" : ")");
+	set_class_name(type, scheme, label.data);
+	pfree(label.data);
+	private->natts = desc->natts;
+	private->tuptype = desc->tdtypeid;
+	private->tuptypmod = desc->tdtypmod;
+}
+
+/* Records: their columns, dropped ones left out. */
+static uint64
+hash_record_value(KeyType *type, Datum value)
+{
+	RecordParts *private = type->private;
+	HeapTupleHeader record = DatumGetHeapTupleHeader(value);
+	Oid			tuptype = HeapTupleHeaderGetTypeId(record);
+	int32		tuptypmod = HeapTupleHeaderGetTypMod(record);
+	TupleDesc	desc = lookup_rowtype_tupdesc(tuptype, tuptypmod);
+	HeapTupleData tuple;
+	Datum	   *values;
+	bool	   *nulls;
+	StringInfoData parts;
+
+	check_stack_depth();
+	if (private->natts != desc->natts || private->tuptype != tuptype || private->tuptypmod != tuptypmod)
+		set_record_columns(type, desc);
+
+	tuple.t_len = HeapTupleHeaderGetDatumLength(record);
+	ItemPointerSetInvalid(&tuple.t_self);
+	tuple.t_tableOid = InvalidOid;
+	tuple.t_data = record;
+	values = palloc(sizeof(Datum) * (desc->natts + 1));
+	nulls = palloc(sizeof(bool) * (desc->natts + 1));
+	heap_deform_tuple(&tuple, desc, values, nulls);
+	initStringInfo(&parts);
+	for (int i = 0; i < desc->natts; i++)
+	{
+		if (private->columns[i] != NULL)
+			append_part(&parts, private->columns[i], values[i], nulls[i]);
+	}
+	pfree(values);
+	pfree(nulls);
+	ReleaseTupleDesc(desc);
+	if ((Pointer) record != DatumGetPointer(value))
+		pfree(record);
+	return hash_parts(&parts);
+}
+
+typedef struct RangeParts
+{
+	TypeCacheEntry *range;
+	KeyType    *element;
+} RangeParts;
+
+/* One range: whether it is empty, and the two bounds with their kind. */
+static void
+append_range(StringInfo parts, RangeParts *private, const RangeType *range)
+{
+	RangeBound	bounds[2];
+	bool		empty;
+
+	range_deserialize(private->range, range, &bounds[0], &bounds[1], &empty);
+	appendStringInfoChar(parts, empty ? 0 : 1);
+	for (int i = 0; i < 2 && !empty; i++)
+	{
+		appendStringInfoChar(parts, bounds[i].inclusive ? 1 : 0);
+		append_part(parts, private->element, bounds[i].val, bounds[i].infinite);
+	}
+}
+
+static uint64
+hash_range_value(KeyType *type, Datum value)
+{
+	RangeType  *range = DatumGetRangeTypeP(value);
+	StringInfoData parts;
+
+	check_stack_depth();
+	initStringInfo(&parts);
+	append_range(&parts, type->private, range);
+	if ((Pointer) range != DatumGetPointer(value))
+		pfree(range);
+	return hash_parts(&parts);
+}
+
+static uint64
+hash_multirange_value(KeyType *type, Datum value)
+{
+	RangeParts *private = type->private;
+	MultirangeType *multirange = DatumGetMultirangeTypeP(value);
+	RangeType **ranges;
+	int32		count;
+	StringInfoData parts;
+
+	check_stack_depth();
+	initStringInfo(&parts);
+	multirange_deserialize(private->range, multirange, &count, &ranges);
+	for (int32 i = 0; i < count; i++)
+		append_range(&parts, private, ranges[i]);
+	if ((Pointer) multirange != DatumGetPointer(value))
+		pfree(multirange);
+	return hash_parts(&parts);
+}
+
+/* ----------------------------------------------------------------
+ * Choosing the way to hash a type
+ * ----------------------------------------------------------------
+ */
+
+static void
+refuse_type(Oid typid, const char *reason, const char *hint)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_DATATYPE_MISMATCH),
+			 errmsg("values of type %s cannot be keys of a filter", format_type_be(typid)),
+			 errdetail("%s", reason),
+			 errhint("%s", hint)));
+}
+
+/* The collation found to be deterministic last; most queries have only one. */
+static Oid	deterministic_collation = InvalidOid;
+
+static void
+forget_collation(Datum arg, int cacheid, uint32 hashvalue)
+{
+	deterministic_collation = InvalidOid;
+}
+
+/*
+ * Under a nondeterministic collation strings of different bytes can be equal,
+ * and only the collation's provider, in its present version, knows which.
+ */
+void
+key_check_collation(Oid collation)
+{
+	static bool registered = false;
+
+	if (collation == deterministic_collation || collation == DEFAULT_COLLATION_OID ||
+		collation == C_COLLATION_OID || !OidIsValid(collation))
+		return;
+	if (!registered)
+	{
+		CacheRegisterSyscacheCallback(COLLOID, forget_collation, (Datum) 0);
+		registered = true;
+	}
+	if (!get_collation_isdeterministic(collation))
+		ereport(ERROR,
+				(errcode(ERRCODE_DATATYPE_MISMATCH),
+				 errmsg("strings with the nondeterministic collation \"%s\" cannot be keys of a filter",
+						get_collation_name(collation)),
+				 errdetail("Strings that this collation calls equal may have different bytes, and a filter sees the bytes."),
+				 errhint("Bring the key into one form and give it another collation, for example lower(key) COLLATE \"C\".")));
+	deterministic_collation = collation;
+}
+
+static void
+set_array(KeyType *type, Oid element)
+{
+	ArrayParts *private = MemoryContextAlloc(type->context, sizeof(ArrayParts));
+
+	private->element = key_type(element, type->collation, type->context);
+	get_typlenbyvalalign(element, &private->typlen, &private->typbyval, &private->typalign);
+	type->private = private;
+	type->hash = hash_array_value;
+	set_class_name(type, private->element->class.scheme,
+				   psprintf("%s[]", key_class_label(&private->element->class)));
+}
+
+/*
+ * Of an anonymous record the columns are known only from a value.  Should it
+ * be part of something larger, that part's class is just "record".
+ */
+static void
+set_record(KeyType *type)
+{
+	type->private = MemoryContextAllocZero(type->context, sizeof(RecordParts));
+	type->hash = hash_record_value;
+	if (type->typid == RECORDOID)
+		set_class_name(type, BF_SCHEME_CANONICAL, "record");
+	else
+	{
+		TupleDesc	desc = lookup_rowtype_tupdesc(type->typid, -1);
+
+		set_record_columns(type, desc);
+		ReleaseTupleDesc(desc);
+	}
+}
+
+static void
+set_range(KeyType *type, bool multirange)
+{
+	RangeParts *private = MemoryContextAlloc(type->context, sizeof(RangeParts));
+	TypeCacheEntry *entry = lookup_type_cache(type->typid, multirange ? TYPECACHE_MULTIRANGE_INFO : TYPECACHE_RANGE_INFO);
+	TypeCacheEntry *element;
+
+	private->range = multirange ? entry->rngtype : entry;
+	element = lookup_type_cache(private->range->rngelemtype->type_id, TYPECACHE_CMP_PROC);
+	if (element->cmp_proc != private->range->rng_cmp_proc_finfo.fn_oid)
+		refuse_type(type->typid,
+					"The bounds of this range type are compared by an operator class other than their type's default.",
+					"Use lower() and upper() of the range as keys.");
+	private->element = key_type(element->type_id, private->range->rng_collation, type->context);
+	type->private = private;
+	type->hash = multirange ? hash_multirange_value : hash_range_value;
+	set_class_name(type, private->element->class.scheme,
+				   psprintf(multirange ? "multirange(%s)" : "range(%s)",
+							key_class_label(&private->element->class)));
+}
+
+/* Types are known by their name, never by their OID. */
+static void
+set_server(KeyType *type)
+{
+	TypeCacheEntry *entry = lookup_type_cache(type->typid, TYPECACHE_HASH_EXTENDED_PROC_FINFO);
+	FmgrInfo   *proc;
+
+	if (!OidIsValid(entry->hash_extended_proc))
+		refuse_type(type->typid, "The type has no default hash operator class with a 64-bit hash function.",
+					"Cast the key to a type that has one, such as text.");
+	if (type_is_collatable(type->typid))
+		key_check_collation(type->collation);
+	proc = MemoryContextAlloc(type->context, sizeof(FmgrInfo));
+	fmgr_info_copy(proc, &entry->hash_extended_proc_finfo, type->context);
+	type->private = proc;
+	type->hash = hash_by_server;
+	if (type->typid == JSONBOID)
+	{
+		type->class.scheme = SERVER_SCHEME;
+		type->class.code = BF_CLASS_JSONB;
+	}
+	else
+	{
+		HeapTuple	tuple = SearchSysCache1(TYPEOID, ObjectIdGetDatum(type->typid));
+
+		if (!HeapTupleIsValid(tuple))
+			elog(ERROR, "cache lookup failed for type %u", type->typid);
+		set_class_name(type, SERVER_SCHEME,
+					   psprintf("type %s", NameStr(((Form_pg_type) GETSTRUCT(tuple))->typname)));
+		ReleaseSysCache(tuple);
+	}
+}
+
+static void
+set_enum(KeyType *type)
+{
+	HeapTuple	tuple = SearchSysCache1(TYPEOID, ObjectIdGetDatum(type->typid));
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for type %u", type->typid);
+	type->hash = hash_enum;
+	set_class_name(type, BF_SCHEME_CANONICAL,
+				   psprintf("enum %s", NameStr(((Form_pg_type) GETSTRUCT(tuple))->typname)));
+	ReleaseSysCache(tuple);
+}
+
+/*
+ * Find out how to hash a type, or refuse it.  The result and all that belongs
+ * to it live in `context`.
+ */
+KeyType *
+key_type(Oid typid, Oid collation, MemoryContext context)
+{
+	static const struct
+	{
+		Oid			typid;
+		uint8		class;
+		uint64		(*hash) (KeyType *, Datum);
+	}			simple[] =
+	{
+		{INT2OID, BF_CLASS_INTEGER, hash_int2},
+		{INT4OID, BF_CLASS_INTEGER, hash_int4},
+		{INT8OID, BF_CLASS_INTEGER, hash_int8},
+		{TEXTOID, BF_CLASS_TEXT, hash_text},
+		{VARCHAROID, BF_CLASS_TEXT, hash_text},
+		{BPCHAROID, BF_CLASS_TEXT, hash_text},
+		{NAMEOID, BF_CLASS_TEXT, hash_name},
+		{CHAROID, BF_CLASS_TEXT, hash_char},
+		{UUIDOID, BF_CLASS_UUID, hash_uuid},
+		{BYTEAOID, BF_CLASS_BYTEA, hash_bytea},
+		{BOOLOID, BF_CLASS_BOOLEAN, hash_bool},
+		{FLOAT4OID, BF_CLASS_FLOAT, hash_float4},
+		{FLOAT8OID, BF_CLASS_FLOAT, hash_float8},
+		{NUMERICOID, BF_CLASS_NUMERIC, hash_numeric_value},
+		{DATEOID, BF_CLASS_DATE, hash_int4},
+		{TIMEOID, BF_CLASS_TIME, hash_int8},
+		{TIMETZOID, BF_CLASS_TIMETZ, hash_timetz},
+		{TIMESTAMPOID, BF_CLASS_TIMESTAMP, hash_int8},
+		{TIMESTAMPTZOID, BF_CLASS_TIMESTAMPTZ, hash_int8},
+		{INTERVALOID, BF_CLASS_INTERVAL, hash_interval},
+		{INETOID, BF_CLASS_INET, hash_inet},
+		{CIDROID, BF_CLASS_INET, hash_inet},
+		{MACADDROID, BF_CLASS_MACADDR, hash_macaddr},
+		{MACADDR8OID, BF_CLASS_MACADDR8, hash_macaddr8},
+		{BITOID, BF_CLASS_BIT, hash_bit},
+		{VARBITOID, BF_CLASS_BIT, hash_bit},
+		{OIDOID, BF_CLASS_OID, hash_oid},
+		{CASHOID, BF_CLASS_MONEY, hash_int8},
+		{XID8OID, BF_CLASS_XID8, hash_int8},
+		{PG_LSNOID, BF_CLASS_PG_LSN, hash_int8},
+	};
+	KeyType    *type = MemoryContextAllocZero(context, sizeof(KeyType));
+	MemoryContext caller = CurrentMemoryContext;
+	MemoryContext scratch;
+	Oid			element;
+
+	check_stack_depth();
+	type->typid = typid = getBaseType(typid);
+	type->collation = collation;
+	type->context = context;
+
+	for (int i = 0; i < lengthof(simple); i++)
+	{
+		if (simple[i].typid != typid)
+			continue;
+		type->class.scheme = BF_SCHEME_CANONICAL;
+		type->class.code = simple[i].class;
+		type->hash = simple[i].hash;
+		if (simple[i].class == BF_CLASS_TEXT && typid != CHAROID)
+			key_check_collation(collation);
+		return type;
+	}
+
+	switch (typid)
+	{
+		case REGCLASSOID:
+		case REGCOLLATIONOID:
+		case REGCONFIGOID:
+		case REGDICTIONARYOID:
+		case REGNAMESPACEOID:
+		case REGOPEROID:
+		case REGOPERATOROID:
+		case REGPROCOID:
+		case REGPROCEDUREOID:
+		case REGROLEOID:
+		case REGTYPEOID:
+		case ACLITEMOID:
+			refuse_type(typid, "The value stands for an object by its OID, which changes when a dump is restored.",
+						"Cast the key to text.");
+	}
+
+	/* labels are put together in a context of their own */
+	scratch = AllocSetContextCreate(caller, "bloomfilter key class", ALLOCSET_SMALL_SIZES);
+	MemoryContextSwitchTo(scratch);
+	element = get_element_type(typid);
+	if (OidIsValid(element))
+		set_array(type, element);
+	else
+	{
+		switch (typid == RECORDOID ? TYPTYPE_COMPOSITE : get_typtype(typid))
+		{
+			case TYPTYPE_ENUM:
+				set_enum(type);
+				break;
+			case TYPTYPE_COMPOSITE:
+				set_record(type);
+				break;
+			case TYPTYPE_RANGE:
+				set_range(type, false);
+				break;
+			case TYPTYPE_MULTIRANGE:
+				set_range(type, true);
+				break;
+			default:
+				set_server(type);
+				break;
+		}
+	}
+	MemoryContextSwitchTo(caller);
+	MemoryContextDelete(scratch);
+	return type;
+}
+
+/* The class of a key in words, in the server's encoding. */
+char *
+key_class_label(const KeyClass *class)
+{
+	char	   *name;
+	char	   *label;
+
+	if (class->code != BF_CLASS_NAMED)
+		return pstrdup(bf_class_label(class->code));
+	name = pnstrdup(class->name, class->name_length);
+	label = pg_any_to_server(name, class->name_length, PG_UTF8);
+	return label;
+}
+
+/* ----------------------------------------------------------------
+ * Arguments that were quietly turned into text
+ * ----------------------------------------------------------------
+ */
+
+/* The type that an implicit cast hides, or InvalidOid if there is no cast. */
+static Oid
+implicitly_cast_from(Node *node)
+{
+	if (IsA(node, RelabelType) && ((RelabelType *) node)->relabelformat == COERCE_IMPLICIT_CAST)
+		return exprType((Node *) ((RelabelType *) node)->arg);
+	if (IsA(node, CoerceViaIO) && ((CoerceViaIO *) node)->coerceformat == COERCE_IMPLICIT_CAST)
+		return exprType((Node *) ((CoerceViaIO *) node)->arg);
+	if (IsA(node, FuncExpr) && ((FuncExpr *) node)->funcformat == COERCE_IMPLICIT_CAST)
+		return exprType(linitial(((FuncExpr *) node)->args));
+	return InvalidOid;
+}
+
+static void
+check_text_expression(Node *node)
+{
+	Oid			source = implicitly_cast_from(node);
+
+	if (!OidIsValid(source) || getBaseType(source) < FirstNormalObjectId)
+		return;
+	ereport(ERROR,
+			(errcode(ERRCODE_DATATYPE_MISMATCH),
+			 errmsg("values of type %s cannot be keys of a filter", format_type_be(source)),
+			 errdetail("The key was implicitly cast to text, which need not agree with its type on what is equal."),
+			 errhint("Bring the key into one form of type text yourself, for example lower(key::text).")));
+}
+
+/* Does the aggregate have this transition function? */
+static bool
+has_transition(Oid aggregate, Oid transition)
+{
+	HeapTuple	tuple = SearchSysCache1(AGGFNOID, ObjectIdGetDatum(aggregate));
+	bool		result = false;
+
+	if (HeapTupleIsValid(tuple))
+	{
+		result = ((Form_pg_aggregate) GETSTRUCT(tuple))->aggtransfn == transition;
+		ReleaseSysCache(tuple);
+	}
+	return result;
+}
+
+/*
+ * Values of citext and the like can be passed where text is declared, and then
+ * arrive with no trace of the equality of their own type.  The expression that
+ * computes the argument still shows the implicit cast; refuse it.  (A constant
+ * or a parameter is already folded to text when we look: not seen here.)
+ *
+ * Where the caller has no expression to show, as when Citus calls a transition
+ * function, there is nothing to check.
+ */
+void
+key_check_text_argument(FunctionCallInfo fcinfo, int argument)
+{
+	List	   *arguments = NIL;
+	Node	   *call = fcinfo->flinfo->fn_expr;
+	Aggref	   *aggregate;
+
+	if (AggCheckCallContext(fcinfo, NULL) == AGG_CONTEXT_WINDOW)
+	{
+		ListCell   *cell;
+
+		foreach(cell, castNode(WindowAggState, fcinfo->context)->funcs)
+		{
+			WindowFunc *function = ((WindowFuncExprState *) lfirst(cell))->wfunc;
+
+			if (function->args != NIL && has_transition(function->winfnoid, fcinfo->flinfo->fn_oid))
+				check_text_expression(linitial(function->args));
+		}
+		return;
+	}
+	aggregate = AggGetAggref(fcinfo);
+	if (aggregate != NULL)
+	{
+		if (aggregate->args != NIL)
+			check_text_expression((Node *) ((TargetEntry *) linitial(aggregate->args))->expr);
+		return;
+	}
+	if (call == NULL)
+		return;
+	if (IsA(call, FuncExpr))
+		arguments = ((FuncExpr *) call)->args;
+	else if (IsA(call, OpExpr))
+		arguments = ((OpExpr *) call)->args;
+	if (argument < list_length(arguments))
+		check_text_expression(list_nth(arguments, argument));
+}
+
+/*
+ * How to hash a function's key argument.  The same C function serves the
+ * overloads for anyelement, text and "char": what matters is the type of the
+ * argument in this call or, where the caller does not tell, the declared one.
+ * Kept for the call site.
+ */
+KeyType *
+key_type_of_argument(FunctionCallInfo fcinfo, int argument)
+{
+	FmgrInfo   *flinfo = fcinfo->flinfo;
+	Oid			typid = get_fn_expr_argtype(flinfo, argument);
+
+	if (!OidIsValid(typid))
+	{
+		Oid		   *declared;
+		int			nargs;
+
+		get_func_signature(flinfo->fn_oid, &declared, &nargs);
+		typid = argument < nargs ? declared[argument] : InvalidOid;
+	}
+	if (!OidIsValid(typid) || IsPolymorphicType(typid))
+		ereport(ERROR,
+				(errcode(ERRCODE_INDETERMINATE_DATATYPE),
+				 errmsg("could not determine the type of the key")));
+	if (typid == TEXTOID)
+		key_check_text_argument(fcinfo, argument);
+	return key_type(typid, PG_GET_COLLATION(), flinfo->fn_mcxt);
+}

@@ -1,0 +1,64 @@
+/*
+ * key.h
+ *		From an SQL value to the class and the 64-bit hash of a key.
+ */
+#ifndef BF_KEY_H
+#define BF_KEY_H
+
+#include "compat.h"
+
+#include "core/format.h"
+
+/* What kind of key it is and which function hashed it. */
+typedef struct KeyClass
+{
+	uint8		scheme;			/* bf_scheme */
+	uint8		code;			/* bf_class */
+	uint8		name_length;	/* of BF_CLASS_NAMED */
+	const char *name;			/* UTF-8, not terminated */
+} KeyClass;
+
+/*
+ * How to hash the values of one SQL type.  Made once per call site by
+ * key_type() and kept in fn_extra.  The class of a record depends on the
+ * columns of the value, so read `class` after hashing.
+ */
+typedef struct KeyType KeyType;
+
+struct KeyType
+{
+	KeyClass	class;
+	uint64		(*hash) (KeyType *type, Datum value);
+	Oid			typid;			/* base type */
+	Oid			collation;
+	MemoryContext context;		/* where this struct and its parts live */
+	void	   *private;		/* more on nested types and server procs */
+};
+
+extern const KeyClass key_class_integer;
+extern const KeyClass key_class_text;
+extern const KeyClass key_class_uuid;
+
+/* The common types, without any state. */
+extern uint64 key_hash_integer(int64 value);
+extern uint64 key_hash_text(const char *string, Size length);
+extern uint64 key_hash_char(char value);
+extern uint64 key_hash_uuid(const void *uuid);
+extern void key_check_collation(Oid collation);
+
+/* Any type. */
+extern KeyType *key_type(Oid typid, Oid collation, MemoryContext context);
+
+static inline uint64
+key_hash(KeyType *type, Datum value)
+{
+	return type->hash(type, value);
+}
+
+/* Arguments of the function being called; see key.c. */
+extern KeyType *key_type_of_argument(FunctionCallInfo fcinfo, int argument);
+extern void key_check_text_argument(FunctionCallInfo fcinfo, int argument);
+
+extern char *key_class_label(const KeyClass *class);
+
+#endif							/* BF_KEY_H */
