@@ -347,7 +347,8 @@ add_to_state(FunctionCallInfo fcinfo, StateOwner owner, Pointer old,
 		if (state->count == state_room(state))
 		{
 			load_state(&scratch, CurrentMemoryContext, state);
-			build_make_room(&scratch);
+			if (scratch.lines == NULL)
+				build_make_room(&scratch);
 			return replace_state(owner, (Pointer) state, &scratch);
 		}
 	}

@@ -1,0 +1,76 @@
+-- Aggregates: every overload resolves, groups, windows, memory (P7)
+
+-- which overload takes which type
+CREATE TABLE every_type (a int2, b int4, c int8, d text, e varchar(5), f char(5), g name, h "char", i uuid, j numeric, k float8, l date,
+  m timestamptz, n int[], o text[], p inet, q bytea, r boolean, s jsonb, t oid, u code, v positive, w mood, x pair, y int4range);
+INSERT INTO every_type VALUES (1, 1, 1, '1', '1', '1', '1', '1', md5('1')::uuid, 1, 1, '2024-01-01', '2024-01-01Z', '{1}', '{1}', '::1', '1', true, '1', 1, '1', 1, 'ok', row(1, '1'), '[1,2)');
+SELECT attname, outcome(format('SELECT bloom_contains(bloom_agg(%1$I), %1$I) AND bloom_contains(bloom_agg(%1$I, 10), %1$I) AND bloom_contains(bloom_agg(%1$I, 10, 0.1), %1$I)
+                          AND bloom_contains(bloom_add(bloom_new(10), %1$I), %1$I) AND bloom_hash(%1$I) IS NOT NULL FROM every_type GROUP BY %1$I', attname)) AS found
+FROM pg_attribute WHERE attrelid = 'every_type'::regclass AND attnum > 0
+  AND outcome(format('SELECT bloom_contains(bloom_agg(%1$I), %1$I) AND bloom_contains(bloom_agg(%1$I, 10), %1$I) AND bloom_contains(bloom_agg(%1$I, 10, 0.1), %1$I)
+                          AND bloom_contains(bloom_add(bloom_new(10), %1$I), %1$I) AND bloom_hash(%1$I) IS NOT NULL FROM every_type GROUP BY %1$I', attname)) <> 'true';
+SELECT bloom_contains(bloom_agg('literal'), 'literal'), bloom_contains(bloom_agg('literal', 10, 0.5), 'literal');
+PREPARE probe AS SELECT bloom_contains(bloom_agg('x'::text), $1);
+EXECUTE probe('x');
+
+-- groups of every size: list, small lines, expanded object; and DISTINCT, FILTER, ORDER BY
+SELECT size, count(*) FILTER (WHERE NOT bloom_contains(auto, key)) AS auto_lost, count(*) FILTER (WHERE NOT bloom_contains(sized, key)) AS sized_lost,
+       count(*) FILTER (WHERE NOT bloom_contains(poly, key::oid)) AS poly_lost, count(*) FILTER (WHERE NOT bloom_contains(strict, key)) AS strict_lost,
+       bool_and(auto = ordered AND auto = deduped) AS same
+FROM (SELECT size, bloom_agg(key) AS auto, bloom_agg(key, 1000) AS sized, bloom_agg(key::oid) AS poly, bloom_agg(key, 20000, 1e-9) AS strict,
+             bloom_agg(key ORDER BY -key) AS ordered, bloom_agg(DISTINCT key) AS deduped
+      FROM (VALUES (1), (3), (10), (11), (12), (100), (1000), (8000), (8200), (40000)) s(size), generate_series(1, size) key GROUP BY size) g,
+     generate_series(1, size) key
+GROUP BY size ORDER BY size;
+
+-- a state with a named class moves when it learns the name
+SELECT size, bool_and(bloom_contains(f, array[key])) FROM (
+  SELECT size, bloom_agg(array[key], null, 0.001) AS f FROM (VALUES (1), (9), (10), (11), (20000)) s(size), generate_series(1, size) key GROUP BY size) g, generate_series(1, size) key
+GROUP BY size ORDER BY size;
+
+-- window frames: the state survives each call of the final function
+SELECT n, bloom_cardinality(grows) AS grows, bloom_cardinality(slides) AS slides, grows = whole AS is_whole,
+       bloom_contains(slides, n) AND bloom_contains(grows, 1) AND bloom_contains(poly, n::oid) AS found
+FROM (SELECT n, bloom_agg(n) OVER (ORDER BY n) AS grows, bloom_agg(n, 100) OVER (ORDER BY n ROWS 2 PRECEDING) AS slides,
+             bloom_agg(n::oid) OVER (ORDER BY n) AS poly, bloom_agg(n) OVER () AS whole FROM generate_series(1, 12) n) w ORDER BY n;
+SELECT count(*) FILTER (WHERE NOT bloom_contains(f, n)) AS lost, count(DISTINCT bloom_stats(f)) AS frames
+FROM (SELECT n, bloom_agg(n) OVER (ORDER BY n ROWS UNBOUNDED PRECEDING) AS f FROM generate_series(1, 300) n) w;
+
+-- hash aggregation that spills, and sorted grouping
+SET work_mem = '64kB';
+SELECT count(*) AS groups, sum((NOT bloom_contains(f, k))::int) AS lost FROM (SELECT n % 20000 AS g, min(k) AS k, bloom_agg(k) AS f FROM keys GROUP BY 1) x;
+SET enable_hashagg = off;
+SELECT count(*) AS groups, sum((NOT bloom_contains(f, k))::int) AS lost FROM (SELECT n % 20000 AS g, min(k) AS k, bloom_agg(k) AS f FROM keys GROUP BY 1) x;
+RESET ALL;
+
+-- a million small groups, in hash tables
+SET work_mem = '1GB';
+SET max_parallel_workers_per_gather = 0;
+SELECT count(*) AS groups, count(*) FILTER (WHERE bloom_contains(f, g * 3 + 1)) AS found
+FROM (SELECT n / 3 AS g, bloom_agg(n) AS f FROM generate_series(0, 2999999) n GROUP BY n / 3) x;
+RESET ALL;
+
+-- the state of a group does not grow with its rows: a million rows, few keys
+SELECT bloom_cardinality(bloom_agg('a rather long key, in a short list of them, number ' || n % 1000)) BETWEEN 990 AND 1010 AS keys,
+       bloom_cardinality(bloom_agg(n % 1000, 5000)) BETWEEN 990 AND 1010 AS sized,
+       bloom_cardinality(bloom_agg((n % 1000)::oid, 5000)) BETWEEN 990 AND 1010 AS poly
+FROM generate_series(1, 1000000) n;
+
+-- a partitioned table, partial aggregates under Append
+CREATE TABLE parted (id int, k text) PARTITION BY HASH (id);
+CREATE TABLE parted_0 PARTITION OF parted FOR VALUES WITH (modulus 2, remainder 0);
+CREATE TABLE parted_1 PARTITION OF parted FOR VALUES WITH (modulus 2, remainder 1);
+INSERT INTO parted SELECT n, k FROM keys WHERE n <= 20000;
+ANALYZE parted;
+SET enable_partitionwise_aggregate = on;
+SELECT bloom_agg(k) = (SELECT bloom_agg(k) FROM keys WHERE n <= 20000) AS same FROM parted;
+RESET ALL;
+
+-- the idiom of the README: an existence check before a join, in a parallel plan
+SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0; SET max_parallel_workers_per_gather = 2;
+\set query 'SELECT count(*) FROM many WHERE bloom_contains((SELECT bloom_agg(id) FROM many WHERE id <= 100), id)'
+SELECT plan_has(:'query', 'InitPlan') AS filter_made_once, plan_has(:'query', 'Gather') AS gathers,
+       plan_has(:'query', 'Partial Aggregate') AS partial_aggregates, plan_has(:'query', 'Filter: bloom_contains') AS filters;
+SELECT count(*) BETWEEN 100 AND 5000 AS some, count(*) FILTER (WHERE id <= 100) AS wanted
+FROM many WHERE bloom_contains((SELECT bloom_agg(id) FROM many WHERE id <= 100), id);
+RESET ALL;

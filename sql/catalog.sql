@@ -1,0 +1,37 @@
+-- P8: what the catalog says of us
+
+-- every function is IMMUTABLE, PARALLEL SAFE and commented
+SELECT p.oid::regprocedure AS function, provolatile, proparallel
+FROM pg_proc p JOIN pg_depend d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e'
+WHERE d.refobjid = (SELECT oid FROM pg_extension WHERE extname = 'bloomfilter')
+  AND (provolatile <> 'i' OR proparallel <> 's' OR obj_description(p.oid, 'pg_proc') IS NULL);
+
+-- so is everything else
+SELECT pg_describe_object(classid, objid, 0) AS uncommented
+FROM pg_depend WHERE refclassid = 'pg_extension'::regclass AND deptype = 'e'
+  AND refobjid = (SELECT oid FROM pg_extension WHERE extname = 'bloomfilter')
+  AND obj_description(objid, classid::regclass::name) IS NULL
+  AND classid <> 'pg_type'::regclass;
+SELECT obj_description('bloom'::regtype, 'pg_type') IS NOT NULL AS type_commented;
+
+-- which aggregates Citus splits between workers and coordinator
+SELECT a.aggfnoid::regprocedure AS aggregate,
+       CASE WHEN a.aggcombinefn = 0 OR t.typtype = 'p' THEN 'row gather'
+            WHEN EXISTS (SELECT FROM unnest(p.proargtypes) x JOIN pg_type y ON y.oid = x WHERE y.typtype = 'p') THEN 'RUNTIME ERROR'
+            ELSE 'pushed down' END AS on_citus,
+       a.aggtransspace > 0 AS has_space, t.typsend <> 0 AND t.typreceive <> 0 OR t.typtype = 'p' AS travels
+FROM pg_aggregate a JOIN pg_proc p ON p.oid = a.aggfnoid JOIN pg_type t ON t.oid = a.aggtranstype
+JOIN pg_depend d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e'
+WHERE d.refobjid = (SELECT oid FROM pg_extension WHERE extname = 'bloomfilter')
+ORDER BY p.proargtypes[0], p.pronargs;
+
+-- never "bloom @> bloom": a literal key would then be read as a filter
+SELECT count(*) FROM pg_operator WHERE oprname = '@>' AND oprleft = 'bloom'::regtype AND oprright = 'bloom'::regtype;
+
+-- another schema, and a search_path that does not name it
+CREATE SCHEMA elsewhere;
+ALTER EXTENSION bloomfilter SET SCHEMA elsewhere;
+SET search_path = pg_catalog;
+SELECT elsewhere.bloom_contains(elsewhere.bloom_agg(x), x) FROM (VALUES (row(1, 'a'::text))) v(x) GROUP BY x;
+RESET search_path;
+ALTER EXTENSION bloomfilter SET SCHEMA public;

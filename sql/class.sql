@@ -1,0 +1,41 @@
+-- P3: a wrong kind of key is an error, not a silent "no"
+
+CREATE TYPE colour AS ENUM ('red', 'green');
+CREATE TABLE classes (name text, expression text);
+INSERT INTO classes VALUES
+  ('integer', '1'), ('text', '''1''::text'), ('uuid', 'md5(''1'')::uuid'), ('bytea', '''1''::bytea'), ('boolean', 'true'),
+  ('float', '1::float8'), ('numeric', '1.0'), ('date', '''2024-01-01''::date'), ('time', '''00:01''::time'),
+  ('timetz', '''00:01+00''::timetz'), ('timestamp', '''2024-01-01''::timestamp'), ('timestamptz', '''2024-01-01Z''::timestamptz'),
+  ('interval', '''1 day''::interval'), ('inet', '''::1''::inet'), ('macaddr', '''08:00:2b:01:02:03''::macaddr'),
+  ('macaddr8', '''08:00:2b:01:02:03:04:05''::macaddr8'), ('bit', 'B''1'''), ('oid', '1::oid'), ('money', '1::money'),
+  ('xid8', '''1''::xid8'), ('pg_lsn', '''0/1''::pg_lsn'), ('jsonb', '''1''::jsonb'),
+  ('enum colour', '''red''::colour'), ('integer[]', 'array[1]'), ('(integer)', 'row(1)'), ('range(integer)', 'int4range(1,2)'),
+  ('multirange(integer)', 'int4multirange(int4range(1,2))');
+
+-- every pair of classes: 42804 unless they are the same
+SELECT outcome, count(*) FROM (
+  SELECT left(outcome(format('SELECT bloom_contains(bloom_agg(%s), %s)', a.expression, b.expression)), 5)
+         || CASE WHEN a.name = b.name THEN ' same class' ELSE ' other class' END AS outcome
+  FROM classes a, classes b) x GROUP BY outcome ORDER BY outcome;
+SELECT outcome, count(*) FROM (
+  SELECT left(outcome(format('SELECT bloom_add(bloom_agg(%s, 100), %s) IS NOT NULL', a.expression, b.expression)), 5)
+         || CASE WHEN a.name = b.name THEN ' same class' ELSE ' other class' END AS outcome
+  FROM classes a, classes b) x GROUP BY outcome ORDER BY outcome;
+
+-- the words
+SELECT outcome('SELECT bloom_contains(bloom_agg(1), ''one'')');
+SELECT outcome('SELECT bloom_contains(bloom_agg(''one''), 1)');
+SELECT outcome('SELECT bloom_contains(bloom_agg(''red''::colour), ''red'')');
+SELECT outcome('SELECT bloom_add(bloom_agg(1.5), 1)');
+SELECT outcome('SELECT bloom_add_all(bloom_agg(row(1, ''x''::text)), array[1])');
+SELECT outcome('SELECT bloom_agg(r) FROM (VALUES (row(1)), (row(''x''::text))) v(r)');
+
+-- an empty filter takes any key, and the class of its first
+SELECT bloom_contains(bloom_new(10), 1), bloom_contains(bloom_new(10), 'x'), bloom_contains(bloom_agg(n), 'x')
+FROM generate_series(1, 0) n;
+SELECT (bloom_stats(bloom_new(10))).key_class IS NULL AS none,
+       (bloom_stats(bloom_add(bloom_new(10), 1))).key_class,
+       (bloom_stats(bloom_add(bloom_add(bloom_new(10), null::text), 1))).key_class AS null_has_no_class;
+
+-- a filter of keys hashed by a server of the other byte order is refused
+SELECT outcome('SELECT bloom_contains(set_byte(bloom_agg(''1''::jsonb)::bytea, 3, 5 - get_byte(bloom_agg(''1''::jsonb)::bytea, 3))::bloom, ''1''::jsonb)');

@@ -1,0 +1,644 @@
+/*
+ * core_test.c
+ *		Tests of the core as a plain program, without a server.
+ *
+ * Random input comes from a fixed seed that is printed, so a failure can be
+ * repeated.  Every structure is compared with a dumb model of itself.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "../../src/core/base64.h"
+#include "../../src/core/format.h"
+#include "../../src/core/hashlist.h"
+#include "../../src/core/lines.h"
+
+static int	passed = 0;
+static int	failed = 0;
+
+#define CHECK(condition, ...) \
+	do { \
+		if (condition) \
+			passed++; \
+		else \
+		{ \
+			failed++; \
+			printf("not ok: %s:%d: %s: ", __FILE__, __LINE__, #condition); \
+			printf(__VA_ARGS__); \
+			printf("\n"); \
+		} \
+	} while (0)
+
+#define SEED	UINT64_C(20261116)
+
+static uint64_t random_state = SEED;
+
+/* A stream of distinct, well mixed words: stands in for key hashes. */
+static uint64_t
+next_random(void)
+{
+	return bf_mix64(random_state += UINT64_C(0x9E3779B97F4A7C15));
+}
+
+static uint8_t *
+allocate(size_t n)
+{
+	uint8_t    *p = calloc(n > 0 ? n : 1, 1);
+
+	if (p == NULL)
+		abort();
+	return p;
+}
+
+/* ----------------------------------------------------------------
+ * Geometry: the target is met, and no more space than promised is used
+ * ----------------------------------------------------------------
+ */
+
+/* Measured false-positive rate over `filters` filters of n keys each. */
+static double
+measure(uint64_t n, double fpp, unsigned filters, uint64_t probes)
+{
+	bf_shape	shape = bf_shape_for(n, fpp);
+	uint8_t    *lines = allocate(shape.words * 8);
+	uint64_t   *hashes = malloc(n * sizeof(uint64_t));
+	uint64_t	hits = 0;
+
+	for (unsigned f = 0; f < filters; f++)
+	{
+		uint64_t	lost = 0;
+
+		memset(lines, 0, shape.words * 8);
+		for (uint64_t i = 0; i < n; i++)
+			hashes[i] = next_random();
+		bf_lines_add_many(lines, shape, hashes, n);
+		for (uint64_t i = 0; i < n; i++)
+			lost += !bf_lines_test(lines, shape, hashes[i]);
+		CHECK(lost == 0, "n=%llu fpp=%g lost %llu", (unsigned long long) n, fpp, (unsigned long long) lost);
+		for (uint64_t i = 0; i < probes; i++)
+			hits += bf_lines_test(lines, shape, next_random());
+	}
+	free(lines);
+	free(hashes);
+	return (double) hits / ((double) probes * filters);
+}
+
+static void
+test_fpp_is_met(void)
+{
+	static const uint64_t sizes[] = {1, 10, 100, 999, 10000, 1000000};
+	static const double targets[] = {0.5, 0.1, 0.03, 0.01, 0.001, 1e-4, 1e-5};
+
+	for (unsigned s = 0; s < sizeof(sizes) / sizeof(sizes[0]); s++)
+	{
+		for (unsigned t = 0; t < sizeof(targets) / sizeof(targets[0]); t++)
+		{
+			/* enough probes for about 4000 hits: a standard error of 1.6 % */
+			unsigned	filters = sizes[s] < 1000 ? 400 : sizes[s] == 10000 ? 10 : 1;
+			uint64_t	probes = (uint64_t) (4000 / targets[t] / filters) + 1;
+			double		rate;
+
+			if (probes * filters > 50000000)
+				probes = 50000000 / filters;
+			rate = measure(sizes[s], targets[t], filters, probes);
+			CHECK(rate <= 1.1 * targets[t], "n=%llu: target %g, measured %g",
+				  (unsigned long long) sizes[s], targets[t], rate);
+		}
+	}
+}
+
+static void
+test_space(void)
+{
+	static const double targets[] = {0.5, 0.25, 0.1, 0.05, 0.01, 0.005, 0.002, 0.001, 1e-4, 1e-5, 1e-6, 1e-8, 1e-9};
+
+	for (unsigned t = 0; t < sizeof(targets) / sizeof(targets[0]); t++)
+	{
+		double		bits = -log2(targets[t]);
+		double		classic = 1e18;
+
+		/* bits per key of a classic filter with the best whole number of hashes */
+		for (int k = (int) bits; k <= bits + 2; k++)
+		{
+			double		b = k < 1 ? classic : -k / log(1 - pow(targets[t], 1.0 / k));
+
+			classic = b < classic ? b : classic;
+		}
+		for (uint64_t n = 100000; n <= 100000000; n = n * 7 / 3)
+		{
+			bf_shape	shape = bf_shape_for(n, targets[t]);
+			double		ratio = (double) shape.words * 64 / (double) n / classic;
+
+			CHECK(ratio <= 1.075, "n=%llu fpp=%g: %g times a classic filter",
+				  (unsigned long long) n, targets[t], ratio);
+			CHECK(bf_shape_fpp(shape, n) <= targets[t], "n=%llu fpp=%g", (unsigned long long) n, targets[t]);
+		}
+	}
+	CHECK(bf_shape_for(20, 0.01).words <= 4, "20 keys need %d words", (int) bf_shape_for(20, 0.01).words);
+}
+
+static void
+test_geometry_is_sane(void)
+{
+	/* larger capacity never means a smaller filter, nor does a smaller fpp */
+	for (double fpp = 0.9; fpp > 1e-12; fpp *= 0.37)
+	{
+		uint64_t	last = 0;
+
+		for (uint64_t n = 1; n < 40000; n += n / 9 + 1)
+		{
+			bf_shape	shape = bf_shape_for(n, fpp);
+			uint64_t	lines = bf_shape_lines(shape);
+
+			CHECK(shape.words >= last, "n=%llu fpp=%g", (unsigned long long) n, fpp);
+			CHECK(shape.words <= 8 || shape.words % 8 == 0, "n=%llu fpp=%g", (unsigned long long) n, fpp);
+			CHECK(shape.groups >= 1 && shape.groups <= BF_MAX_GROUPS &&
+				  shape.probes >= 1 && shape.probes <= BF_MAX_PROBES, "n=%llu fpp=%g", (unsigned long long) n, fpp);
+			last = shape.words;
+			while (lines >= 256)
+			{
+				CHECK(lines % 2 == 0, "%llu lines cannot be folded", (unsigned long long) bf_shape_lines(shape));
+				lines /= 2;
+			}
+		}
+	}
+	/* extremes neither overflow nor divide by zero */
+	CHECK(bf_shape_for(UINT64_MAX, 1e-300).words > BF_MAX_BYTES / 8, "largest");
+	CHECK(bf_shape_for(0, 0.999999).words == 1, "smallest");
+	CHECK(bf_shape_for(3000000000, 0.5).words * 8 > BF_MAX_BYTES, "3e9 keys");
+}
+
+/* Golden geometry: a change here breaks merging with filters made before. */
+static void
+test_golden_geometry(void)
+{
+	static const struct
+	{
+		uint64_t	n;
+		double		fpp;
+		uint64_t	words;
+		unsigned	groups,
+					probes;
+	}			golden[] =
+	{
+		{1, 0.01, 1, 1, 8}, {20, 0.01, 4, 1, 8}, {50, 0.01, 8, 1, 7}, {100, 0.01, 16, 1, 6},
+		{1000, 0.01, 160, 1, 6}, {1000, 0.001, 232, 2, 5}, {1000000, 0.5, 22656, 1, 1},
+		{1000000, 0.1, 75776, 1, 3}, {1000000, 0.01, 155648, 1, 6}, {1000000, 0.001, 229376, 2, 5},
+		{1000000, 1e-4, 311296, 2, 6}, {1000000, 1e-6, 466944, 3, 6}, {1000000, 1e-9, 704512, 4, 7},
+		{10000000, 0.01, 1556480, 1, 6}, {100000000, 0.01, 15532032, 1, 6},
+	};
+
+	for (unsigned i = 0; i < sizeof(golden) / sizeof(golden[0]); i++)
+	{
+		bf_shape	shape = bf_shape_for(golden[i].n, golden[i].fpp);
+
+		CHECK(shape.words == golden[i].words && shape.groups == golden[i].groups && shape.probes == golden[i].probes,
+			  "{%llu, %g, %llu, %u, %u}", (unsigned long long) golden[i].n, golden[i].fpp,
+			  (unsigned long long) shape.words, shape.groups, shape.probes);
+	}
+}
+
+/* ----------------------------------------------------------------
+ * Lines
+ * ----------------------------------------------------------------
+ */
+
+/* One by one, batched, in any order: the same bits.  Folding is exact. */
+static void
+test_lines_operations(void)
+{
+	enum
+	{
+		N = 5000
+	};
+	uint64_t	hashes[N];
+	bool		found[N];
+
+	for (int round = 0; round < 40; round++)
+	{
+		bf_shape	shape = bf_shape_for(1 + next_random() % 20000, pow(10, -1 - (int) (next_random() % 9)));
+		size_t		bytes = shape.words * 8;
+		uint8_t    *a = allocate(bytes);
+		uint8_t    *b = allocate(bytes);
+		uint8_t    *both = allocate(bytes);
+		unsigned	lost = 0;
+
+		for (int i = 0; i < N; i++)
+			hashes[i] = next_random();
+		bf_lines_add_many(a, shape, hashes, N / 2);
+		for (int i = N - 1; i >= N / 2; i--)
+			bf_lines_add(b, shape, hashes[i]);
+		for (int i = N - 1; i >= 0; i--)
+			bf_lines_add(both, shape, hashes[i]);
+		bf_lines_test_many(both, shape, hashes, N, found);
+		for (int i = 0; i < N; i++)
+			lost += !found[i] || !bf_lines_test(both, shape, hashes[i]);
+		CHECK(lost == 0, "lost %u", lost);
+
+		bf_lines_or(b, a, shape.words);
+		CHECK(memcmp(b, both, bytes) == 0, "OR differs");
+		bf_lines_and(b, a, shape.words);
+		CHECK(memcmp(b, a, bytes) == 0, "AND differs");
+
+		while (bf_lines_can_fold(shape))
+		{
+			bf_shape	half = bf_lines_fold(both, both, shape);
+			uint8_t    *direct = allocate(half.words * 8);
+
+			CHECK(half.words * 2 == shape.words, "half");
+			bf_lines_add_many(direct, half, hashes, N);
+			CHECK(memcmp(direct, both, half.words * 8) == 0, "fold of %llu words differs",
+				  (unsigned long long) shape.words);
+			free(direct);
+			shape = half;
+		}
+		free(a);
+		free(b);
+		free(both);
+	}
+}
+
+static void
+test_census(void)
+{
+	static const uint64_t sizes[] = {1, 10, 100, 1000, 50000};
+
+	for (unsigned s = 0; s < 5; s++)
+	{
+		for (double fpp = 0.1; fpp > 1e-7; fpp /= 10)
+		{
+			bf_shape	shape = bf_shape_for(sizes[s], fpp);
+			uint8_t    *lines = allocate(shape.words * 8);
+			bf_census	census = bf_lines_census(lines, shape);
+			double		error;
+
+			CHECK(census.bits_set == 0 && census.keys == 0 && census.fpp == 0, "empty");
+			for (uint64_t i = 0; i < sizes[s]; i++)
+				bf_lines_add(lines, shape, next_random());
+			census = bf_lines_census(lines, shape);
+			error = fabs(census.keys - (double) sizes[s]) / (double) sizes[s];
+			CHECK(error < 0.02 + 0.7 / sqrt((double) sizes[s]), "n=%llu fpp=%g: estimated %g",
+				  (unsigned long long) sizes[s], fpp, census.keys);
+			CHECK(sizes[s] < 1000 || fabs(census.fpp / fpp - 1) < 0.35, "n=%llu: target %g, estimated %g",
+				  (unsigned long long) sizes[s], fpp, census.fpp);
+			memset(lines, 0xFF, shape.words * 8);
+			census = bf_lines_census(lines, shape);
+			CHECK(census.fpp == 1.0 && isfinite(census.keys), "full: %g %g", census.fpp, census.keys);
+			free(lines);
+		}
+	}
+}
+
+/* ----------------------------------------------------------------
+ * Lists of hashes
+ * ----------------------------------------------------------------
+ */
+
+static int
+compare_hashes(const void *a, const void *b)
+{
+	uint64_t	x = *(const uint64_t *) a;
+	uint64_t	y = *(const uint64_t *) b;
+
+	return x < y ? -1 : x > y;
+}
+
+static void
+test_lists(void)
+{
+	static const size_t sizes[] = {0, 1, 2, 23, 24, 25, 1000, 70000, 1000000};
+
+	for (unsigned s = 0; s < sizeof(sizes) / sizeof(sizes[0]); s++)
+	{
+		size_t		n = sizes[s];
+		uint64_t   *hashes = malloc((n + 1) * sizeof(uint64_t));
+		uint64_t   *model = malloc((n + 1) * sizeof(uint64_t));
+		uint8_t    *list = allocate(n * 8 + 1);
+		size_t		kept;
+		size_t		model_kept = 0;
+		unsigned	wrong = 0;
+
+		for (int kind = 0; kind < 5; kind++)
+		{
+			for (size_t i = 0; i < n; i++)
+			{
+				uint64_t	r = next_random();
+
+				/* uniform; many repetitions; only low bits; only high; extremes */
+				hashes[i] = kind == 0 ? r : kind == 1 ? bf_mix64(r % (n / 3 + 1)) :
+					kind == 2 ? r % 1000 : kind == 3 ? r << 50 : (r & 1) ? UINT64_MAX : r & 2;
+			}
+			memcpy(model, hashes, n * sizeof(uint64_t));
+			qsort(model, n, sizeof(uint64_t), compare_hashes);
+			model_kept = 0;
+			for (size_t i = 0; i < n; i++)
+			{
+				if (i == 0 || model[i] != model[i - 1])
+					model[model_kept++] = model[i];
+			}
+			kept = bf_hashes_sort_unique(hashes, n, 0);
+			CHECK(kept == model_kept && memcmp(hashes, model, kept * sizeof(uint64_t)) == 0, "n=%zu kind %d", n, kind);
+
+			/* stored at an odd address */
+			bf_list_write(list + 1, hashes, kept);
+			CHECK(bf_list_is_sorted(list + 1, kept), "n=%zu", n);
+			wrong = 0;
+			for (size_t i = 0; i < kept; i += 1 + kept / 3000)
+			{
+				uint64_t	near = hashes[i] + 1;
+
+				wrong += !bf_list_find(list + 1, kept, hashes[i]);
+				wrong += bf_list_find(list + 1, kept, near) !=
+					(bsearch(&near, model, kept, sizeof(uint64_t), compare_hashes) != NULL);
+			}
+			CHECK(wrong == 0, "n=%zu kind %d: %u wrong answers", n, kind, wrong);
+			bf_list_read(hashes, list + 1, kept);
+			CHECK(memcmp(hashes, model, kept * sizeof(uint64_t)) == 0, "n=%zu", n);
+		}
+		if (kept > 1)
+		{
+			bf_store64(list + 1, UINT64_MAX);
+			CHECK(!bf_list_is_sorted(list + 1, kept), "n=%zu", n);
+		}
+		free(hashes);
+		free(model);
+		free(list);
+	}
+}
+
+/* ----------------------------------------------------------------
+ * Base64
+ * ----------------------------------------------------------------
+ */
+
+static void
+test_base64(void)
+{
+	char		text[400];
+	uint8_t		bytes[300];
+	uint8_t		back[300];
+	size_t		n;
+	size_t		bad;
+
+	bf_base64_encode(text, (const uint8_t *) "foobar", 6);
+	CHECK(memcmp(text, "Zm9vYmFy", 8) == 0, "foobar");
+	bf_base64_encode(text, (const uint8_t *) "foob", 4);
+	CHECK(memcmp(text, "Zm9vYg==", 8) == 0, "foob");
+
+	for (size_t length = 0; length < 300; length++)
+	{
+		size_t		size = bf_base64_encoded_size(length);
+
+		for (size_t i = 0; i < length; i++)
+			bytes[i] = (uint8_t) next_random();
+		bf_base64_encode(text, bytes, length);
+		CHECK(bf_base64_decoded_size(text, size, &n) && n == length, "length %zu", length);
+		CHECK(bf_base64_decode(back, text, size, &bad) && memcmp(bytes, back, length) == 0, "length %zu", length);
+		if (size > 0)
+		{
+			size_t		at = next_random() % size;
+
+			text[at] = "!\\\n -_"[next_random() % 6];
+			CHECK(!bf_base64_decode(back, text, size, &bad), "length %zu: bad digit taken", length);
+		}
+	}
+	CHECK(!bf_base64_decoded_size("abc", 3, &n), "abc");
+	CHECK(!bf_base64_decode(back, "Zh==", 4, &bad), "stray bits taken");
+	CHECK(!bf_base64_decode(back, "Zm9=", 4, &bad), "stray bits taken");
+	CHECK(!bf_base64_decode(back, "Z===", 4, &bad), "three pads taken");
+	CHECK(!bf_base64_decode(back, "Zg==Zg==", 8, &bad) && bad == 2, "pads in the middle");
+}
+
+/* ----------------------------------------------------------------
+ * Format
+ * ----------------------------------------------------------------
+ */
+
+/* A filter of any structure, with random contents. */
+static uint8_t *
+random_filter(size_t *n)
+{
+	bf_filter	filter;
+	uint8_t    *bytes;
+
+	memset(&filter, 0, sizeof(filter));
+	filter.kind = BF_KIND_BLOOM;
+	filter.fpp = pow(10, -1 - (double) (next_random() % 8));
+	filter.layers = (uint8_t) (next_random() % 3 == 0 ? 1 + next_random() % 5 : 1);
+	filter.growth = (uint8_t) (next_random() % 4);
+	filter.scheme = BF_SCHEME_CANONICAL;
+	filter.key_class = (uint8_t) (1 + next_random() % 21);
+	if (next_random() % 4 == 0)
+	{
+		filter.key_class = BF_CLASS_NAMED;
+		filter.name = "enum mood that is rather long, to move things around";
+		filter.name_length = (uint8_t) (1 + next_random() % 50);
+	}
+	for (unsigned i = 0; i < filter.layers; i++)
+	{
+		bf_layer   *layer = &filter.layer[i];
+
+		layer->capacity = 1 + next_random() % (next_random() % 2 ? 30 : 5000);
+		layer->shape = bf_shape_for(layer->capacity, filter.fpp);
+		layer->form = BF_FORM_LINES;
+		if (next_random() % 2 && layer->shape.words > 2)
+		{
+			layer->form = BF_FORM_LIST;
+			layer->count = (uint32_t) (next_random() % (layer->shape.words - 1));
+		}
+	}
+	if (filter.layers == 1 && next_random() % 6 == 0)
+	{
+		memset(&filter.layer[0], 0, sizeof(bf_layer));
+		filter.layer[0].form = BF_FORM_LIST;
+		filter.layer[0].count = (uint32_t) (next_random() % 1000);
+	}
+	*n = bf_filter_size(&filter);
+	bytes = malloc(*n);
+	memset(bytes, 0xA5, *n);
+	bf_filter_write(&filter, bytes, *n);
+	for (unsigned i = 0; i < filter.layers; i++)
+	{
+		bf_layer   *layer = &filter.layer[i];
+
+		if (layer->form == BF_FORM_LIST)
+		{
+			uint64_t   *hashes = malloc((layer->count + 1) * sizeof(uint64_t));
+
+			for (unsigned j = 0; j < layer->count; j++)
+				hashes[j] = next_random();
+			bf_hashes_sort(hashes, layer->count);
+			bf_list_write(layer->data, hashes, layer->count);
+			free(hashes);
+		}
+		else
+		{
+			for (uint64_t w = 0; w < layer->shape.words; w++)
+				bf_store64(layer->data + w * 8, next_random() & next_random());
+		}
+	}
+	return bytes;
+}
+
+/* What is written reads back; wide filters tell their shape by their size. */
+static void
+test_format_round_trip(void)
+{
+	for (int round = 0; round < 3000; round++)
+	{
+		size_t		n;
+		uint8_t    *bytes = random_filter(&n);
+		bf_filter	filter;
+		const char *problem = bf_filter_validate(bytes, n, BF_KIND_BLOOM);
+
+		CHECK(problem == NULL, "%s", problem);
+		CHECK(bf_filter_open(&filter, bytes, n) == NULL, "round %d", round);
+		CHECK(bf_filter_size(&filter) == n, "round %d", round);
+		CHECK(n + 4 < BF_WIDE_BYTES || (filter.layers == 1 && filter.layer[0].form == BF_FORM_LINES &&
+										filter.key_class <= BF_CLASS_UUID) ==
+			  ((n + 4) % 64 != BF_SIZE_CODE_HEADER), "round %d", round);
+		if (n + 4 >= BF_WIDE_BYTES && (n + 4) % 64 != BF_SIZE_CODE_HEADER)
+			CHECK((n + 4 - 64) / 64 == bf_shape_lines(filter.layer[0].shape) &&
+				  filter.layer[0].data == bytes + 60, "round %d", round);
+		CHECK(bf_filter_validate(bytes, n, BF_KIND_CUCKOO) != NULL, "taken as a cuckoo filter");
+		free(bytes);
+	}
+}
+
+/*
+ * Every byte string gives a usable filter or an error: cut, extended, changed
+ * and random ones.  Whatever is accepted is copied to a block of its exact
+ * size and used, for the memory checker to watch.
+ */
+static void
+test_format_bad_input(void)
+{
+	unsigned	accepted = 0;
+	unsigned	rejected = 0;
+
+	for (int round = 0; round < 60000; round++)
+	{
+		size_t		n;
+		uint8_t    *bytes = random_filter(&n);
+		size_t		size = n;
+		uint8_t    *exact;
+		bf_filter	filter;
+
+		switch (next_random() % 4)
+		{
+			case 0:
+				size = next_random() % n;
+				break;
+			case 1:
+				size = n + 1 + next_random() % 70;
+				break;
+			default:
+				break;
+		}
+		exact = allocate(size);
+		memcpy(exact, bytes, size < n ? size : n);
+		for (unsigned i = (unsigned) (next_random() % 4); i > 0 && size > 0; i--)
+			exact[next_random() % (next_random() % 2 && size > 48 ? 48 : size)] = (uint8_t) next_random();
+		if (bf_filter_validate(exact, size, BF_KIND_BLOOM) == NULL)
+		{
+			accepted++;
+			bf_filter_open(&filter, exact, size);
+			bf_filter_contains(&filter, next_random());
+			for (unsigned i = 0; i < filter.layers; i++)
+			{
+				bf_layer   *layer = &filter.layer[i];
+
+				if (layer->form == BF_FORM_LINES)
+					bf_lines_census(layer->data, layer->shape);
+			}
+		}
+		else
+			rejected++;
+		/* open alone must be enough to be safe */
+		if (bf_filter_open(&filter, exact, size) == NULL)
+			bf_filter_contains(&filter, next_random());
+		free(exact);
+		free(bytes);
+	}
+	CHECK(accepted > 1000 && rejected > 20000, "accepted %u, rejected %u", accepted, rejected);
+}
+
+/* Each rule of the validator, broken on purpose. */
+static void
+test_format_rules(void)
+{
+	bf_filter	filter;
+	uint8_t		bytes[200];
+	size_t		n;
+
+	memset(&filter, 0, sizeof(filter));
+	filter.kind = BF_KIND_BLOOM;
+	filter.fpp = 0.01;
+	filter.layers = 1;
+	filter.scheme = BF_SCHEME_CANONICAL;
+	filter.key_class = BF_CLASS_INTEGER;
+	filter.layer[0].form = BF_FORM_LIST;
+	filter.layer[0].capacity = 100;
+	filter.layer[0].shape = bf_shape_for(100, 0.01);
+	filter.layer[0].count = 2;
+	n = bf_filter_size(&filter);
+	bf_filter_write(&filter, bytes, n);
+	bf_store64(filter.layer[0].data, 5);
+	bf_store64(filter.layer[0].data + 8, 7);
+	CHECK(bf_filter_validate(bytes, n, BF_KIND_BLOOM) == NULL, "valid");
+#define BROKEN(offset, value, what) \
+	do { \
+		uint8_t		kept = bytes[offset]; \
+		bytes[offset] = (value); \
+		CHECK(bf_filter_validate(bytes, n, BF_KIND_BLOOM) != NULL, what); \
+		bytes[offset] = kept; \
+	} while (0)
+	BROKEN(0, 0, "magic");
+	BROKEN(1, 'X', "magic");
+	BROKEN(2, 2, "version");
+	BROKEN(3, 0, "scheme none with a class");
+	BROKEN(3, 9, "scheme");
+	BROKEN(4, 0, "class none with a scheme");
+	BROKEN(4, 200, "class");
+	BROKEN(5, 0, "no layers");
+	BROKEN(5, 65, "too many layers");
+	BROKEN(7, 2, "rotating, but growing");
+	BROKEN(7, 65, "max_layers");
+	BROKEN(15, 0xBF, "negative fpp");
+	BROKEN(15, 0x7F, "fpp not a number");
+	BROKEN(16, 17, "lines");
+	BROKEN(19, 0xFF, "huge");
+	BROKEN(25, 0xFF, "capacity");
+	BROKEN(26, 0x10, "no probes");
+	BROKEN(26, 0x06, "no groups");
+	BROKEN(26, 0x19, "probes");
+	BROKEN(26, 0x56, "groups");
+	BROKEN(27, 0, "form");
+	BROKEN(27, 3, "form");
+	BROKEN(28, 3, "count");
+	BROKEN(35, 1, "count");
+	BROKEN(36, 8, "order");
+	BROKEN(36, 7, "repetition");
+	CHECK(bf_filter_validate(bytes, n - 1, BF_KIND_BLOOM) != NULL, "short");
+	CHECK(bf_filter_validate(bytes, n, BF_KIND_BLOOM) == NULL, "valid again");
+}
+
+int
+main(void)
+{
+	printf("core tests, seed %llu\n", (unsigned long long) SEED);
+	test_golden_geometry();
+	test_geometry_is_sane();
+	test_space();
+	test_fpp_is_met();
+	test_lines_operations();
+	test_census();
+	test_lists();
+	test_base64();
+	test_format_round_trip();
+	test_format_bad_input();
+	test_format_rules();
+	printf("core: %d passed, %d failed\n", passed, failed);
+	return failed > 0;
+}
