@@ -16,7 +16,7 @@ OBJS = bloomfilter.o $(CORE) src/key.o src/filter.o \
        src/bloom_build.o src/bloom_expanded.o src/bloom_agg.o \
        src/bloom_io.o src/bloom_ops.o src/bloom_stats.o
 
-REGRESS = setup keys class fpp canonical input nulls aggregates travel catalog
+REGRESS = setup keys class fpp canonical input nulls aggregates bounds travel catalog
 REGRESS_OPTS = --load-extension=bloomfilter
 
 # Symbols are hidden (everything that SQL calls is exported by name), and

@@ -1,0 +1,23 @@
+-- P7: an aggregate that sizes itself past its bound of exact keys (12 Mi):
+-- folded lines instead of a list, no key lost, the target kept
+
+SET max_parallel_workers_per_gather = 0;
+WITH spilled AS MATERIALIZED (SELECT bloom_agg(n, null, 0.02) AS f FROM generate_series(1, 13000000) n),
+-- the order of the keys does not matter there either, nor do repetitions
+again AS MATERIALIZED (SELECT bloom_agg(13000000 - n % 13000000, null, 0.02) AS f FROM generate_series(1, 14000000) n)
+SELECT bytes BETWEEN 13000000 AND 40000000 AS sized, capacity >= 13000000 AS holds_all, layers,
+       abs(cardinality - 13000000) < 130000 AS counted, fpp <= 0.02 AS says_so, lost, measured <= 0.022 AS meets_target,
+       spilled.f = (SELECT f FROM again) AS same
+FROM spilled, bloom_stats(f),
+LATERAL (SELECT count(*) FILTER (WHERE NOT bloom_contains(f, n)) AS lost, avg(bloom_contains(f, -n)::int) AS measured
+         FROM generate_series(1, 13000000, 13) n) probes;
+
+-- a declared capacity that is far exceeded costs no memory and loses nothing
+SELECT (bloom_stats(f)).bytes < 2000 AS small, bloom_fpp(f) > 0.9 AS honest, bloom_contains(f, 1) AND bloom_contains(f, 999999) AS found
+FROM (SELECT bloom_agg(n, 1000) AS f FROM generate_series(1, 1000000) n) x;
+
+-- a long aggregate can be cancelled, and the session goes on
+SET statement_timeout = '200ms';
+SELECT bloom_agg(n) FROM generate_series(1, 100000000) n;
+RESET statement_timeout;
+SELECT bloom_contains(bloom_agg(1), 1);

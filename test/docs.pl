@@ -1,0 +1,137 @@
+#!/usr/bin/perl
+# test/docs.pl [--accept] FILE.md...
+#
+# Run the examples of the documentation.  Every block marked ```sql is executed;
+# a block marked ```text right after it is what psql must print.  The blocks of
+# a file run in order, in one session and a fresh database that has the
+# extension.  A block without output must not raise an error.
+#
+# Every function that users call has to occur in an example of the reference.
+#
+# --accept writes what psql printed into the files instead of complaining: look
+# at the difference before you commit it.
+use strict;
+use warnings;
+
+my $failures = 0;
+my $accept = @ARGV && $ARGV[0] eq '--accept' ? shift @ARGV : undef;
+
+sub psql
+{
+	my ($database, $script) = @_;
+	my $file = "$ENV{PGTMP}/docs.sql";
+
+	open my $out, '>', $file or die "$file: $!";
+	print $out $script;
+	close $out;
+	my $output = `psql -X -q -d $database -f $file 2>&1`;
+	$output =~ s/^psql:\Q$file\E:\d+: //mg;
+	return $output;
+}
+
+sub tidy
+{
+	my ($text) = @_;
+
+	$text =~ s/[ \t]+$//mg;
+	$text =~ s/\A\n+//;
+	$text =~ s/\n+\z/\n/;
+	return $text;
+}
+
+sub check_file
+{
+	my ($path) = @_;
+	my (@blocks, @lines, $language, $body, $blank_only);
+
+	open my $in, '<', $path or die "$path: $!";
+	while (my $line = <$in>)
+	{
+		push @lines, $line;
+		if (!defined $language && $line =~ /^```(\w+)\s*$/)
+		{
+			($language, $body) = ($1, '');
+		}
+		elsif (defined $language && $line =~ /^```\s*$/)
+		{
+			if ($language eq 'sql')
+			{
+				push @blocks, { line => $. + 1, sql => $body };
+				$blank_only = 1;
+			}
+			elsif ($language eq 'text' && $blank_only)
+			{
+				$blocks[-1]{expected} = $body;
+				$blank_only = 0;
+			}
+			undef $language;
+		}
+		elsif (defined $language)
+		{
+			$body .= $line;
+		}
+		elsif ($line =~ /\S/)
+		{
+			$blank_only = 0;
+		}
+	}
+	close $in;
+	return '' unless @blocks;
+
+	psql('postgres', "DROP DATABASE IF EXISTS docs;\nCREATE DATABASE docs;\n");
+	psql('docs', "CREATE EXTENSION bloomfilter;\n") unless $blocks[0]{sql} =~ /CREATE EXTENSION/;
+	my $output = psql('docs', join('', map { "\\echo \@\@block\n$_->{sql}\n" } @blocks));
+	my @outputs = split /^\@\@block\n/m, $output;
+	shift @outputs;
+
+	for my $i (0 .. $#blocks)
+	{
+		my $block = $blocks[$i];
+		my $got = tidy($outputs[$i] // '');
+		my $fine = defined $block->{expected} ? $got eq tidy($block->{expected}) : $got !~ /^ERROR/m;
+
+		next if $fine;
+		if ($accept && defined $block->{expected})
+		{
+			my $text = join '', @lines;
+			my $shown = "```sql\n$block->{sql}```\n```text\n";
+			my $place = index $text, "$shown$block->{expected}```";
+
+			substr($text, $place + length $shown, length $block->{expected}) = $got;
+			@lines = $text;
+			next;
+		}
+		$failures++;
+		print "$path: the example before line $block->{line} prints\n$got";
+		print "but the text says\n", tidy($block->{expected}) if defined $block->{expected};
+	}
+	if ($accept)
+	{
+		open my $out, '>', $path or die "$path: $!";
+		print $out @lines;
+		close $out;
+	}
+	printf "%s: %d examples\n", $path, scalar @blocks;
+	return join '', map { $_->{sql} } @blocks;
+}
+
+my $reference = '';
+for my $path (@ARGV)
+{
+	my $sql = check_file($path);
+	$reference .= $sql if $path =~ /reference/;
+}
+
+# support functions: input and output, aggregates' and operators' machinery
+my $names = `psql -XAt -d docs -c "
+  SELECT DISTINCT proname FROM pg_proc p JOIN pg_depend d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e'
+  WHERE d.refobjid = (SELECT oid FROM pg_extension WHERE extname = 'bloomfilter')
+    AND proname !~ '_(in|out|recv|send|eq|ne|support|hash_value|hash_value_extended|from_bytea|to_bytea)\$'
+    AND proname !~ '_agg_(transition|combine|final|serialize|deserialize)\$' AND proname !~ '(sel|joinsel)\$' ORDER BY 1"`;
+for my $name (split /\n/, $names)
+{
+	next if $reference =~ /\b\Q$name\E\(/;
+	$failures++;
+	print "docs/reference.md has no example of $name\n";
+}
+exit($failures > 0);

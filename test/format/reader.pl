@@ -1,0 +1,376 @@
+#!/usr/bin/perl
+#
+# reader.pl
+#		A reader of `bloom` filters that shares nothing with the extension.
+#
+# Written from docs/FORMAT.md alone, with core Perl only and no care for speed:
+# the tests compare its answers with the server's.  If the two differ, either
+# the code or the specification is wrong.
+#
+#	reader.pl < pairs				one line each: filter in base64, TAB, the
+#									key's bloom_hash as a signed number;
+#									prints t (may be present) or f
+#	reader.pl --describe < filters	one filter in base64 a line; prints what
+#									its header and its layers say
+#
+# Anything malformed ends the program with a sentence that says why.
+#
+use strict;
+use warnings;
+no warnings 'portable';			# 64-bit constants
+
+use MIME::Base64 qw(decode_base64 encode_base64);
+
+die "reader.pl needs a Perl with 64-bit integers\n" if ~0 != 0xFFFFFFFFFFFFFFFF;
+
+use constant {
+	LENGTH_WORD  => 4,			# counts in sizes and alignment, is not stored here
+	HEADER_BYTES => 28,
+	ENTRY_BYTES  => 12,
+	WIDE_BYTES   => 2048,
+	LINE_WORDS   => 8,
+	LINE_BYTES   => 64,
+	LINE_BITS    => 512,
+	MAX_BYTES    => 512 * 1024 * 1024,
+	MAX_LAYERS   => 64,
+	MAX_CAPACITY => 1 << 40,
+	NAMED        => 255,
+	NO_CODE      => 60,
+	LIST         => 1,
+	LINES        => 2,
+	MASK32       => 0xFFFFFFFF,
+};
+
+my @SCHEMES = qw(none canonical server-le server-be);
+my @CLASSES = qw(none integer text uuid bytea boolean float numeric date time
+  timetz timestamp timestamptz interval inet macaddr macaddr8 bit oid money
+  xid8 pg_lsn jsonb);
+
+# ------------------------------------------------------------------
+# Unsigned 64-bit arithmetic.  Perl turns a result that does not fit into a
+# floating-point number, so both operations work on halves of 32 bits.
+# ------------------------------------------------------------------
+
+# The sum modulo 2^64.
+sub add64
+{
+	my ($x, $y) = @_;
+	my $low  = ($x & MASK32) + ($y & MASK32);
+	my $high = ($x >> 32) + ($y >> 32) + ($low >> 32);
+
+	return ($high & MASK32) << 32 | $low & MASK32;
+}
+
+# The product of 128 bits, as (upper half, lower half).
+sub multiply64
+{
+	my ($x, $y) = @_;
+	my ($x1, $x0, $y1, $y0) = ($x >> 32, $x & MASK32, $y >> 32, $y & MASK32);
+	my $low    = $x0 * $y0;
+	my $middle = $x1 * $y0 + ($low >> 32);
+	my $cross  = $x0 * $y1 + ($middle & MASK32);
+
+	return (
+		$x1 * $y1 + ($middle >> 32) + ($cross >> 32),
+		($cross & MASK32) << 32 | $low & MASK32);
+}
+
+sub mix64
+{
+	my ($x) = @_;
+
+	$x = (multiply64($x ^ $x >> 30, 0xBF58476D1CE4E5B9))[1];
+	$x = (multiply64($x ^ $x >> 27, 0x94D049BB133111EB))[1];
+	return $x ^ $x >> 31;
+}
+
+# ------------------------------------------------------------------
+# Reading and checking
+# ------------------------------------------------------------------
+
+sub from_base64
+{
+	my ($text) = @_;
+	my $bytes = decode_base64($text);
+
+	# the decoder is lenient, so see whether this is what an encoder writes
+	die "not base64 in its one legal form\n" if encode_base64($bytes, '') ne $text;
+	return $bytes;
+}
+
+# The next offset that is a multiple of $to if the length word is counted.
+sub align
+{
+	my ($offset, $to) = @_;
+
+	return $offset + -($offset + LENGTH_WORD) % $to;
+}
+
+sub check_zero
+{
+	my ($bytes, $from, $to) = @_;
+
+	die "padding is not zero\n" if substr($bytes, $from, $to - $from) =~ /[^\0]/;
+	return;
+}
+
+sub check_name
+{
+	my ($name) = @_;
+
+	die "class name is not UTF-8 without zero bytes, or empty\n" unless $name =~ /\A(?:
+		[\x01-\x7F]
+		| [\xC2-\xDF] [\x80-\xBF]
+		| \xE0 [\xA0-\xBF] [\x80-\xBF]
+		| [\xE1-\xEC\xEE\xEF] [\x80-\xBF]{2}
+		| \xED [\x80-\x9F] [\x80-\xBF]
+		| \xF0 [\x90-\xBF] [\x80-\xBF]{2}
+		| [\xF1-\xF3] [\x80-\xBF]{3}
+		| \xF4 [\x80-\x8F] [\x80-\xBF]{2}
+	)+\z/x;
+	return;
+}
+
+# One layer from its entry of 12 bytes.
+sub read_entry
+{
+	my ($entry) = @_;
+	my ($words, $low, $high, $hashing, $form) = unpack 'V V v C C', $entry;
+	my %layer = (
+		words    => $words,
+		capacity => $high << 32 | $low,
+		groups   => $hashing >> 4,
+		probes   => $hashing & 15,
+		form     => $form);
+
+	die "layer form $form is unknown\n" if $form != LIST && $form != LINES;
+	die "layer capacity is out of range\n" if $layer{capacity} > MAX_CAPACITY;
+	die "layer is not a whole number of lines\n" if $words > LINE_WORDS && $words % LINE_WORDS;
+	die "layer is too large\n" if $words * 8 > MAX_BYTES;
+	if ($words == 0)
+	{
+		die "layer without lines is not an unfinished list\n"
+		  if $form != LIST || $layer{capacity} != 0 || $hashing != 0;
+		return \%layer;
+	}
+	die "groups are out of range\n" if $layer{groups} < 1 || $layer{groups} > 4;
+	die "probes are out of range\n" if $layer{probes} < 1 || $layer{probes} > 8;
+	die "sized list has no capacity\n" if $form == LIST && $layer{capacity} == 0;
+	return \%layer;
+}
+
+# The contents of one layer, from where they start.  Returns where they end.
+sub read_contents
+{
+	my ($layer, $bytes, $start) = @_;
+	my $room = length($bytes) - $start;
+	my $length = $layer->{words} * 8;
+
+	if ($layer->{form} == LIST)
+	{
+		die "filter ends before its list does\n" if $room < 8;
+		$layer->{count} = unpack 'Q<', substr $bytes, $start, 8;
+		die "filter ends before its list does\n" if $layer->{count} > $room / 8 - 1;
+		die "list is not shorter than lines\n"
+		  if $layer->{words} > 0 && $layer->{count} + 1 >= $layer->{words};
+		$length = 8 + 8 * $layer->{count};
+	}
+	die "filter ends before its last layer does\n" if $length > $room;
+
+	if ($layer->{form} == LIST)
+	{
+		my @hashes = unpack 'Q<*', substr $bytes, $start + 8, $length - 8;
+
+		for my $i (1 .. $#hashes)
+		{
+			die "list is not in ascending order\n" if $hashes[ $i - 1 ] >= $hashes[$i];
+		}
+		$layer->{hashes} = { map { $_ => 1 } @hashes };
+		$layer->{empty} = !@hashes;
+	}
+	else
+	{
+		$layer->{lines} = substr $bytes, $start, $length;
+		$layer->{empty} = $layer->{lines} !~ /[^\0]/;
+	}
+	return $start + $length;
+}
+
+# What size mod 64 has to be in a wide filter.
+sub size_code
+{
+	my ($filter) = @_;
+	my $layer = $filter->{layers}[0];
+	my ($first_code, $first_probes) =
+	  @{ { 1 => [ 0, 1 ], 2 => [ 24, 4 ], 3 => [ 39, 5 ], 4 => [ 51, 6 ] }->{ $layer->{groups} } || [] };
+
+	return NO_CODE
+	  if @{ $filter->{layers} } > 1
+	  || $layer->{form} != LINES
+	  || $filter->{class} < 1
+	  || $filter->{class} > 3
+	  || $layer->{probes} < $first_probes;
+	return $first_code + 3 * ($layer->{probes} - $first_probes) + $filter->{class} - 1;
+}
+
+# A whole filter; dies unless every rule of the format holds.
+sub read_filter
+{
+	my ($bytes) = @_;
+	my $size = length $bytes;
+	my $wide = $size + LENGTH_WORD >= WIDE_BYTES;
+	my %filter = (bytes => $size, name => undef, layers => []);
+	my @layers;
+
+	# the header
+	die "shorter than a header\n" if $size < HEADER_BYTES;
+	die "larger than a filter may be\n" if $size + LENGTH_WORD > MAX_BYTES;
+	(my $magic, my $version, @filter{qw(scheme class)}, my $count, @filter{qw(growth max_layers fpp)}) =
+	  unpack 'a2 C C C C C C d<', $bytes;
+	die "not a bloom filter\n" if $magic ne 'BF';
+	die "format version $version is unknown\n" if $version != 1;
+	die "hash scheme $filter{scheme} is unknown\n" if $filter{scheme} > $#SCHEMES;
+	die "key class $filter{class} is unknown\n" if $filter{class} > $#CLASSES && $filter{class} != NAMED;
+	die "key class and hash scheme contradict each other\n" if ($filter{class} == 0) != ($filter{scheme} == 0);
+	die "$count layers\n" if $count < 1 || $count > MAX_LAYERS;
+	die "probability is not between 0 and 1\n" unless $filter{fpp} > 0 && $filter{fpp} < 1;
+	die "max_layers is out of range\n" if $filter{max_layers} > MAX_LAYERS;
+	die "rotating filter grows or has too many layers\n"
+	  if $filter{max_layers} > 0 && ($filter{growth} != 1 || $count > $filter{max_layers});
+
+	# the name of the class
+	my $offset = HEADER_BYTES;
+	if ($filter{class} == NAMED)
+	{
+		die "filter ends before its class name does\n" if $size < $offset + 1;
+		my $end = $offset + 1 + unpack 'C', substr $bytes, $offset, 1;
+		die "filter ends before its class name does\n" if $size < align($end, 8);
+		$filter{name} = substr $bytes, $offset + 1, $end - $offset - 1;
+		check_name($filter{name});
+		$offset = align($end, 8);
+		check_zero($bytes, $end, $offset);
+	}
+
+	# the entries: the first is the end of the header
+	my $entries_end = $offset + ENTRY_BYTES * ($count - 1);
+	my $contents = align($entries_end, 8);
+	die "filter ends before its layer entries do\n" if $size < $contents;
+	push @layers, read_entry(substr $bytes, HEADER_BYTES - ENTRY_BYTES, ENTRY_BYTES);
+	push @layers, read_entry(substr $bytes, $offset + ENTRY_BYTES * ($_ - 1), ENTRY_BYTES) for 1 .. $count - 1;
+	$filter{layers} = \@layers;
+	die "unfinished filter has several layers\n" if $count > 1 && grep { $_->{capacity} == 0 } @layers;
+
+	# the contents, with only zeros between and after
+	my $end = $entries_end;
+	my $narrow_size = $contents;
+	my $start = $contents;
+	for my $layer (@layers)
+	{
+		$start = align($start, LINE_BYTES) if $wide;
+		die "filter ends before its last layer does\n" if $start > $size;
+		check_zero($bytes, $end, $start);
+		$end = read_contents($layer, $bytes, $start);
+		$narrow_size += $end - $start;
+		$start = $end;
+	}
+	check_zero($bytes, $end, $size);
+
+	# the size
+	die "size and layout do not agree on whether the filter is wide\n"
+	  if $wide != ($narrow_size + LENGTH_WORD >= WIDE_BYTES);
+	my $padding = $wide ? (size_code(\%filter) - $end - LENGTH_WORD) % LINE_BYTES : 0;
+	die "size is not the sum of the parts\n" if $size != $end + $padding;
+
+	die "keys of no class\n" if $filter{class} == 0 && grep { !$_->{empty} } @layers;
+	return \%filter;
+}
+
+# ------------------------------------------------------------------
+# Asking
+# ------------------------------------------------------------------
+
+sub lines_contain
+{
+	my ($layer, $hash) = @_;
+	my $lines = $layer->{words} < LINE_WORDS ? 1 : $layer->{words} / LINE_WORDS;
+	my $bits = $layer->{words} < LINE_WORDS ? $layer->{words} * 64 : LINE_BITS;
+
+	for my $group (1 .. $layer->{groups})
+	{
+		my $group_hash = mix64(add64($hash, (multiply64($group, 0x9E3779B97F4A7C15))[1]));
+		my $line = (multiply64($group_hash, $lines))[0];
+		my $x = $group_hash & MASK32;
+
+		for (1 .. $layer->{probes})
+		{
+			# vec numbers bits from the lowest of the first byte, as the format does
+			return 0 unless vec $layer->{lines}, $line * LINE_BITS + ($x * $bits >> 32), 1;
+			$x = $x * 0x9E3779B9 & MASK32;
+		}
+	}
+	return 1;
+}
+
+# May the key with this (unsigned) hash be in the filter?
+sub contains
+{
+	my ($filter, $hash) = @_;
+
+	for my $layer (@{ $filter->{layers} })
+	{
+		return 1 if $layer->{form} == LIST ? $layer->{hashes}{$hash} : lines_contain($layer, $hash);
+	}
+	return 0;
+}
+
+sub describe
+{
+	my ($filter) = @_;
+	my $class = defined $filter->{name} ? $filter->{name} : $CLASSES[ $filter->{class} ];
+	my $text = sprintf 'bloom class="%s" scheme=%s fpp=%.15g growth=%d max_layers=%d bytes=%d layers=%d',
+	  $class, $SCHEMES[ $filter->{scheme} ], @{$filter}{qw(fpp growth max_layers bytes)},
+	  scalar @{ $filter->{layers} };
+
+	for my $layer (@{ $filter->{layers} })
+	{
+		$text .= sprintf ' [%s words=%d groups=%d probes=%d capacity=%s count=%s]',
+		  $layer->{form} == LIST ? 'list' : 'lines',
+		  @{$layer}{qw(words groups probes)},
+		  $layer->{capacity} || 'unfinished',
+		  $layer->{form} == LIST ? $layer->{count} : '-';
+	}
+	return $text;
+}
+
+# ------------------------------------------------------------------
+
+sub main
+{
+	my ($mode) = @_;
+	my ($last, $filter) = ('');
+
+	die "usage: reader.pl [--describe]\n" if @_ > 1 || defined $mode && $mode ne '--describe';
+	while (my $row = <STDIN>)
+	{
+		chomp $row;
+		eval {
+			if (defined $mode)
+			{
+				print describe(read_filter(from_base64($row))), "\n";
+				return 1;
+			}
+			my ($text, $hash) = $row =~ /\A([^\t]*)\t(-?[0-9]+)\z/
+			  or die "not a filter, a tab and a number\n";
+
+			die "hash $hash is not a bigint\n" if $hash ne sprintf '%d', $hash;
+			$filter = read_filter(from_base64($text)) if $text ne $last;
+			$last = $text;
+			print contains($filter, $hash & 0xFFFFFFFFFFFFFFFF) ? "t\n" : "f\n";
+			1;
+		} or die "line $.: $@";
+	}
+	return 0;
+}
+
+exit main(@ARGV) unless caller;
+1;
