@@ -14,7 +14,7 @@ CORE = src/core/geometry.o src/core/lines.o src/core/hashlist.o \
        src/core/format.o src/core/base64.o
 OBJS = bloomfilter.o $(CORE) src/key.o src/filter.o \
        src/bloom_build.o src/bloom_expanded.o src/bloom_agg.o \
-       src/bloom_io.o src/bloom_ops.o src/bloom_stats.o
+       src/bloom_io.o src/bloom_ops.o src/bloom_probe.o src/bloom_stats.o
 
 REGRESS = setup keys class fpp canonical input nulls aggregates bounds travel catalog
 REGRESS_OPTS = --load-extension=bloomfilter

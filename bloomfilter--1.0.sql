@@ -111,6 +111,17 @@ BEGIN
   END LOOP;
 END $$;
 
+CREATE FUNCTION bloom_contains_any(filter bloom, keys anyarray) RETURNS boolean
+  AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION bloom_contains_all(filter bloom, keys anyarray) RETURNS boolean
+  AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION bloom_contains_each(filter bloom, keys anyarray) RETURNS boolean[]
+  AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+COMMENT ON FUNCTION bloom_contains_any(bloom, anyarray) IS 'can any of the keys have been added?';
+COMMENT ON FUNCTION bloom_contains_all(bloom, anyarray) IS 'can all of the keys have been added?';
+COMMENT ON FUNCTION bloom_contains_each(bloom, anyarray) IS 'for each of the keys: can it have been added?';
+
 ------------------------------------------------------------------
 -- What a filter says about itself
 ------------------------------------------------------------------

@@ -293,6 +293,61 @@ build_merge_state(BloomBuilder *builder, const bf_filter *filter)
 	bf_lines_or(builder->lines, other->data, other->shape.words);
 }
 
+/* As many hashes at the end of a list may be out of order when it is searched. */
+#define LONGEST_TAIL	1024
+
+/* Is the hash in the list?  Its unsorted tail is looked through. */
+static bool
+find_hash(BloomBuilder *builder, uint64 hash)
+{
+	const uint64 *hashes = builder->hashes;
+	uint32		low = 0;
+	uint32		high;
+
+	if (builder->count - builder->sorted > LONGEST_TAIL)
+		settle_list(builder);
+	for (uint32 i = builder->sorted; i < builder->count; i++)
+	{
+		if (hashes[i] == hash)
+			return true;
+	}
+	high = builder->sorted;
+	while (low < high)
+	{
+		uint32		middle = low + (high - low) / 2;
+
+		if (hashes[middle] == hash)
+			return true;
+		if (hashes[middle] < hash)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return false;
+}
+
+/* May the filter being built hold the key? */
+bool
+build_contains(BloomBuilder *builder, uint64 hash)
+{
+	bf_filter  *frame = builder->frame;
+
+	if (builder->lines != NULL)
+	{
+		build_apply_batch(builder);
+		if (bf_lines_test(builder->lines, open_layer(builder)->shape, hash))
+			return true;
+	}
+	else if (find_hash(builder, hash))
+		return true;
+	for (int i = 0; i < frame->layers - 1; i++)
+	{
+		if (bf_layer_contains(&frame->layer[i], hash))
+			return true;
+	}
+	return false;
+}
+
 /*
  * Describe the filter as it stands and return its size.  Settles what is
  * pending, which changes nothing that can be observed.

@@ -4,11 +4,14 @@
  */
 #include "compat.h"
 
+#include "catalog/pg_type.h"
 #include "utils/array.h"
 #include "utils/arrayaccess.h"
 #include "utils/lsyscache.h"
 
 #include "bloom_build.h"
+#include "bloom_expanded.h"
+#include "bloom_probe.h"
 
 /* bloom_new(capacity, fpp): an empty filter of a fixed size */
 PG_FUNCTION_INFO_V1(bloom_new);
@@ -29,13 +32,115 @@ bloom_new(PG_FUNCTION_ARGS)
 	PG_RETURN_POINTER(build_flat(&builder));
 }
 
-/* How this call site hashes its keys. */
+/* ----------------------------------------------------------------
+ * Keys
+ * ----------------------------------------------------------------
+ */
+
+/* How a call site hashes its key argument, kept in *cache. */
 static KeyType *
-call_site_key_type(FunctionCallInfo fcinfo, int argument)
+argument_key_type(FunctionCallInfo fcinfo, int argument, KeyType **cache)
 {
-	if (fcinfo->flinfo->fn_extra == NULL)
-		fcinfo->flinfo->fn_extra = key_type_of_argument(fcinfo, argument);
-	return fcinfo->flinfo->fn_extra;
+	if (*cache == NULL)
+		*cache = key_type_of_argument(fcinfo, argument);
+	return *cache;
+}
+
+/* The keys of an array argument. */
+typedef struct KeyArray
+{
+	AnyArrayType *array;
+	KeyClass	class;			/* none if there are no keys */
+	int			items;
+	bool	   *nulls;			/* one for each item */
+	uint64	   *hashes;			/* one for each that is not null */
+	Size		n;
+} KeyArray;
+
+/* Hash an array's elements; how to do that is kept in *cache. */
+static KeyArray
+hash_elements(FunctionCallInfo fcinfo, int argument, KeyType **cache)
+{
+	AnyArrayType *array = PG_GETARG_ANY_ARRAY_P(argument);
+	Oid			element = AARR_ELEMTYPE(array);
+	KeyArray	keys = {array};
+	array_iter	iterator;
+	int16		typlen;
+	bool		typbyval;
+	char		typalign;
+
+	keys.items = ArrayGetNItems(AARR_NDIM(array), AARR_DIMS(array));
+	keys.nulls = palloc(sizeof(bool) * Max(keys.items, 1));
+	keys.hashes = palloc(sizeof(uint64) * Max(keys.items, 1));
+	if (*cache == NULL || (*cache)->typid != getBaseType(element))
+		*cache = key_type(element, PG_GET_COLLATION(), fcinfo->flinfo->fn_mcxt);
+	get_typlenbyvalalign(element, &typlen, &typbyval, &typalign);
+	array_iter_setup(&iterator, array);
+	for (int i = 0; i < keys.items; i++)
+	{
+		Datum		value = array_iter_next(&iterator, &keys.nulls[i], i, typlen, typbyval, typalign);
+
+		if (keys.nulls[i])
+			continue;
+		keys.hashes[keys.n++] = key_hash(*cache, value);
+		if (keys.class.code == BF_CLASS_NONE)
+			keys.class = (*cache)->class;
+		else if (keys.class.name != (*cache)->class.name)
+		{
+			/* anonymous records: each has a class of its own */
+			bf_filter	others;
+
+			filter_set_class(&others, &keys.class);
+			filter_check_class(&others, &(*cache)->class);
+		}
+		if (i % BF_POLL_EVERY == 0)
+			bf_poll();
+	}
+	return keys;
+}
+
+/* ----------------------------------------------------------------
+ * Adding
+ * ----------------------------------------------------------------
+ */
+
+/*
+ * The filter argument with keys added.  A read-write expanded object is changed
+ * in place: it is the caller's to change.
+ */
+static Datum
+add_keys(FunctionCallInfo fcinfo, const KeyClass *class, const uint64 *hashes, Size n)
+{
+	Datum		value = PG_GETARG_DATUM(0);
+	ExpandedBloom *expanded = NULL;
+	BloomBuilder flat;
+	BloomBuilder *builder = &flat;
+	bf_filter	filter;
+
+	if (VARATT_IS_EXTERNAL_EXPANDED_RW(DatumGetPointer(value)))
+		expanded = expanded_bloom(value);
+	if (expanded != NULL)
+	{
+		builder = &expanded->builder;
+		filter_check_class(builder->frame, class);
+	}
+	else
+	{
+		filter_open_argument(&filter, fcinfo, 0);
+		filter_check_class(&filter, class);
+		if (BF_MODIFY_IN_PLACE)
+		{
+			expanded = expanded_bloom_create(CurrentMemoryContext);
+			builder = &expanded->builder;
+		}
+		build_load(builder, expanded ? expanded->header.eoh_context : CurrentMemoryContext, &filter);
+	}
+	if (builder->frame->key_class == BF_CLASS_NONE)
+		build_set_class(builder, class);
+	build_add_many(builder, hashes, n);
+	if (expanded != NULL)
+		PG_RETURN_DATUM(EOHPGetRWDatum(&expanded->header));
+	PG_RETURN_POINTER(build_flat(builder));
 }
 
 /* bloom_add(bloom, key): the filter with one more key */
@@ -44,69 +149,15 @@ Datum
 bloom_add(PG_FUNCTION_ARGS)
 {
 	KeyType    *type;
-	bf_filter	filter;
-	BloomBuilder builder;
 	uint64		hash;
 
 	if (PG_ARGISNULL(0))
 		PG_RETURN_NULL();
 	if (PG_ARGISNULL(1))
 		PG_RETURN_DATUM(PG_GETARG_DATUM(0));
-
-	type = call_site_key_type(fcinfo, 1);
+	type = argument_key_type(fcinfo, 1, (KeyType **) &fcinfo->flinfo->fn_extra);
 	hash = key_hash(type, PG_GETARG_DATUM(1));
-	filter_open_argument(&filter, fcinfo, 0);
-	filter_check_class(&filter, &type->class);
-	build_load(&builder, CurrentMemoryContext, &filter);
-	build_set_class(&builder, &type->class);
-	build_add(&builder, hash);
-	PG_RETURN_POINTER(build_flat(&builder));
-}
-
-/*
- * The hashes of an array's elements, NULLs left out, and how to hash them.
- * For elements that are anonymous records, each has to be of the same class.
- */
-static uint64 *
-hash_elements(FunctionCallInfo fcinfo, int argument, KeyType **type, Size *n)
-{
-	AnyArrayType *array = PG_GETARG_ANY_ARRAY_P(argument);
-	Oid			element = AARR_ELEMTYPE(array);
-	int			items = ArrayGetNItems(AARR_NDIM(array), AARR_DIMS(array));
-	uint64	   *hashes = palloc(sizeof(uint64) * Max(items, 1));
-	array_iter	iterator;
-	int16		typlen;
-	bool		typbyval;
-	char		typalign;
-	KeyClass	first = {0};
-
-	*type = fcinfo->flinfo->fn_extra;
-	if (*type == NULL || (*type)->typid != getBaseType(element))
-		fcinfo->flinfo->fn_extra = *type = key_type(element, PG_GET_COLLATION(), fcinfo->flinfo->fn_mcxt);
-	get_typlenbyvalalign(element, &typlen, &typbyval, &typalign);
-	array_iter_setup(&iterator, array);
-	*n = 0;
-	for (int i = 0; i < items; i++)
-	{
-		bool		isnull;
-		Datum		value = array_iter_next(&iterator, &isnull, i, typlen, typbyval, typalign);
-
-		if (isnull)
-			continue;
-		hashes[(*n)++] = key_hash(*type, value);
-		if (first.code == BF_CLASS_NONE)
-			first = (*type)->class;
-		else if (first.name != (*type)->class.name)
-		{
-			bf_filter	others;
-
-			filter_set_class(&others, &first);
-			filter_check_class(&others, &(*type)->class);
-		}
-		if (i % BF_POLL_EVERY == 0)
-			bf_poll();
-	}
-	return hashes;
+	return add_keys(fcinfo, &type->class, &hash, 1);
 }
 
 /* bloom_add_all(bloom, keys): the filter with all keys of an array */
@@ -114,40 +165,99 @@ PG_FUNCTION_INFO_V1(bloom_add_all);
 Datum
 bloom_add_all(PG_FUNCTION_ARGS)
 {
-	KeyType    *type;
-	uint64	   *hashes;
-	Size		n;
-	bf_filter	filter;
-	BloomBuilder builder;
+	KeyArray	keys;
 
 	if (PG_ARGISNULL(0))
 		PG_RETURN_NULL();
 	if (PG_ARGISNULL(1))
 		PG_RETURN_DATUM(PG_GETARG_DATUM(0));
-
-	hashes = hash_elements(fcinfo, 1, &type, &n);
-	if (n == 0)
+	keys = hash_elements(fcinfo, 1, (KeyType **) &fcinfo->flinfo->fn_extra);
+	if (keys.n == 0)
 		PG_RETURN_DATUM(PG_GETARG_DATUM(0));
-	filter_open_argument(&filter, fcinfo, 0);
-	filter_check_class(&filter, &type->class);
-	build_load(&builder, CurrentMemoryContext, &filter);
-	build_set_class(&builder, &type->class);
-	build_add_many(&builder, hashes, n);
-	PG_RETURN_POINTER(build_flat(&builder));
+	return add_keys(fcinfo, &keys.class, keys.hashes, keys.n);
 }
+
+/* ----------------------------------------------------------------
+ * Asking
+ * ----------------------------------------------------------------
+ */
 
 /* bloom_contains(bloom, key): can the key have been added? */
 PG_FUNCTION_INFO_V1(bloom_contains);
 Datum
 bloom_contains(PG_FUNCTION_ARGS)
 {
-	KeyType    *type = call_site_key_type(fcinfo, 1);
+	BloomProbe *probe = bloom_probe(fcinfo);
+	KeyType    *type = argument_key_type(fcinfo, 1, bloom_probe_key_type(probe));
 	uint64		hash = key_hash(type, PG_GETARG_DATUM(1));
-	bf_filter	filter;
 
-	filter_open_argument(&filter, fcinfo, 0);
-	filter_check_class(&filter, &type->class);
-	PG_RETURN_BOOL(bf_filter_contains(&filter, hash));
+	PG_RETURN_BOOL(bloom_probe_one(probe, PG_GETARG_DATUM(0), &type->class, hash));
+}
+
+/* Ask for all keys of an array; found[] has one entry for each not null. */
+static KeyArray
+probe_elements(FunctionCallInfo fcinfo, bool **found)
+{
+	BloomProbe *probe = bloom_probe(fcinfo);
+	KeyArray	keys = hash_elements(fcinfo, 1, bloom_probe_key_type(probe));
+
+	*found = palloc(sizeof(bool) * Max(keys.n, 1));
+	if (keys.n > 0)
+		bloom_probe_many(probe, PG_GETARG_DATUM(0), &keys.class, keys.hashes, keys.n, *found);
+	return keys;
+}
+
+/*
+ * Three-valued ANY and ALL: the first key that decides does; otherwise a NULL
+ * element leaves it open.
+ */
+static Datum
+probe_until(FunctionCallInfo fcinfo, bool deciding)
+{
+	bool	   *found;
+	KeyArray	keys = probe_elements(fcinfo, &found);
+
+	for (Size i = 0; i < keys.n; i++)
+	{
+		if (found[i] == deciding)
+			PG_RETURN_BOOL(deciding);
+	}
+	if (keys.n < (Size) keys.items)
+		PG_RETURN_NULL();
+	PG_RETURN_BOOL(!deciding);
+}
+
+/* bloom_contains_any(bloom, keys): can any of them have been added? */
+PG_FUNCTION_INFO_V1(bloom_contains_any);
+Datum
+bloom_contains_any(PG_FUNCTION_ARGS)
+{
+	return probe_until(fcinfo, true);
+}
+
+/* bloom_contains_all(bloom, keys): can all of them have been added? */
+PG_FUNCTION_INFO_V1(bloom_contains_all);
+Datum
+bloom_contains_all(PG_FUNCTION_ARGS)
+{
+	return probe_until(fcinfo, false);
+}
+
+/* bloom_contains_each(bloom, keys): an answer for each, in the array's shape */
+PG_FUNCTION_INFO_V1(bloom_contains_each);
+Datum
+bloom_contains_each(PG_FUNCTION_ARGS)
+{
+	bool	   *found;
+	KeyArray	keys = probe_elements(fcinfo, &found);
+	Datum	   *answers = palloc(sizeof(Datum) * Max(keys.items, 1));
+	Size		next = 0;
+
+	for (int i = 0; i < keys.items; i++)
+		answers[i] = BoolGetDatum(keys.nulls[i] ? false : found[next++]);
+	PG_RETURN_ARRAYTYPE_P(construct_md_array(answers, keys.nulls, AARR_NDIM(keys.array),
+											 AARR_DIMS(keys.array), AARR_LBOUND(keys.array),
+											 BOOLOID, sizeof(bool), true, TYPALIGN_CHAR));
 }
 
 /* bloom_hash(key): the key hash itself */
@@ -155,5 +265,7 @@ PG_FUNCTION_INFO_V1(bloom_hash);
 Datum
 bloom_hash(PG_FUNCTION_ARGS)
 {
-	PG_RETURN_INT64((int64) key_hash(call_site_key_type(fcinfo, 0), PG_GETARG_DATUM(0)));
+	KeyType    *type = argument_key_type(fcinfo, 0, (KeyType **) &fcinfo->flinfo->fn_extra);
+
+	PG_RETURN_INT64((int64) key_hash(type, PG_GETARG_DATUM(0)));
 }

@@ -40,4 +40,15 @@
 #define BF_MODULE_MAGIC	PG_MODULE_MAGIC
 #endif
 
+/*
+ * Since PostgreSQL 18, PL/pgSQL lets a function change a variable in place in
+ * "f := bloom_add(f, x)".  That needs the function to return its result as an
+ * expanded object; before, that would be a detour.
+ */
+#if PG_VERSION_NUM >= 180000
+#define BF_MODIFY_IN_PLACE	1
+#else
+#define BF_MODIFY_IN_PLACE	0
+#endif
+
 #endif							/* BF_COMPAT_H */

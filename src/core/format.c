@@ -56,6 +56,37 @@ size_code(const bf_filter *filter)
 		(filter->key_class - BF_CLASS_INTEGER);
 }
 
+/*
+ * Do the shape and the key class follow from the filter's size alone?  If so,
+ * describe the filter as far as probing it needs.
+ */
+bool
+bf_filter_of_size(bf_filter *filter, uint64_t size)
+{
+	unsigned	code = (unsigned) ((size + BF_LENGTH_WORD) % BF_LINE_BYTES);
+	unsigned	group = 0;
+	bf_layer   *layer = &filter->layer[0];
+
+	if (size + BF_LENGTH_WORD < BF_WIDE_BYTES || code >= BF_SIZE_CODE_HEADER)
+		return false;
+	while (group + 1 < BF_MAX_GROUPS && code / 3 >= first_code[group + 1])
+		group++;
+	filter->kind = BF_KIND_BLOOM;
+	filter->scheme = BF_SCHEME_CANONICAL;
+	filter->key_class = (uint8_t) (BF_CLASS_INTEGER + code % 3);
+	filter->name_length = 0;
+	filter->name = NULL;
+	filter->layers = 1;
+	layer->form = BF_FORM_LINES;
+	layer->count = 0;
+	layer->shape.words = (size + BF_LENGTH_WORD - BF_LINE_BYTES) / BF_LINE_BYTES * BF_LINE_WORDS;
+	layer->shape.groups = (uint8_t) (group + 1);
+	layer->shape.probes = (uint8_t) (code / 3 - first_code[group] + first_probes[group]);
+	layer->offset = BF_LINE_BYTES - BF_LENGTH_WORD;
+	layer->data = NULL;
+	return true;
+}
+
 /* Offset of the first layer's contents before alignment. */
 static uint64_t
 contents_offset(const bf_filter *filter)
@@ -149,13 +180,14 @@ bf_filter_write(bf_filter *filter, uint8_t *bytes, size_t n)
 		uint64_t	start = is_wide(n) ? align(offset, BF_LINE_BYTES) : offset;
 
 		memset(bytes + offset, 0, (size_t) (start - offset));
-		layer->data = bytes + start;
+		offset = start + bf_layer_bytes(layer);
 		if (layer->form == BF_FORM_LIST)
 		{
-			bf_store64(layer->data, layer->count);
-			layer->data += 8;
+			bf_store64(bytes + start, layer->count);
+			start += 8;
 		}
-		offset = start + bf_layer_bytes(layer);
+		layer->offset = start;
+		layer->data = bytes + start;
 	}
 	memset(bytes + offset, 0, n - (size_t) offset);
 }
@@ -204,32 +236,37 @@ all_zero(const uint8_t *bytes, uint64_t n)
 	return true;
 }
 
+/* No header, class name and list of layers together are longer. */
+#define LONGEST_HEAD	(BF_HEADER_BYTES + 8 + BF_MAX_CLASS_NAME + 8 + BF_MAX_LAYERS * BF_LAYER_BYTES + 8)
+
 /*
  * Read a filter's structure.  Everything that decides where memory is accessed
  * is checked here, so that whatever this function accepts can be probed and
  * copied without leaving the bytes; it costs nothing that grows with the
  * filter's size.  bf_filter_validate adds the rest.
  */
-const char *
-bf_filter_open(bf_filter *filter, const uint8_t *bytes, size_t n)
+static inline const char *
+open_filter(bf_filter *filter, uint64_t n, bf_fetch fetch, void *arg)
 {
 	uint64_t	offset = BF_HEADER_BYTES;
 	uint64_t	fpp_bits;
+	const uint8_t *head;
 	const char *problem;
 
 	if (n < BF_HEADER_BYTES)
 		return "It is shorter than the header of a filter.";
-	filter->kind = (uint16_t) (bytes[0] | bytes[1] << 8);
+	head = fetch(arg, 0, n < LONGEST_HEAD ? (size_t) n : LONGEST_HEAD);
+	filter->kind = (uint16_t) (head[0] | head[1] << 8);
 	if (filter->kind != BF_KIND_BLOOM)
 		return "It does not begin like a filter of this type.";
-	if (bytes[2] != BF_FORMAT_VERSION)
+	if (head[2] != BF_FORMAT_VERSION)
 		return "Its format version is not known to this version of the extension.";
-	filter->scheme = bytes[3];
-	filter->key_class = bytes[4];
-	filter->layers = bytes[5];
-	filter->growth = bytes[6];
-	filter->max_layers = bytes[7];
-	fpp_bits = bf_load64(bytes + 8);
+	filter->scheme = head[3];
+	filter->key_class = head[4];
+	filter->layers = head[5];
+	filter->growth = head[6];
+	filter->max_layers = head[7];
+	fpp_bits = bf_load64(head + 8);
 	memcpy(&filter->fpp, &fpp_bits, sizeof(fpp_bits));
 
 	if (filter->scheme > BF_SCHEME_SERVER_BE)
@@ -245,18 +282,18 @@ bf_filter_open(bf_filter *filter, const uint8_t *bytes, size_t n)
 	filter->name_length = 0;
 	if (filter->key_class == BF_CLASS_NAMED)
 	{
-		if (n < offset + 1 || n < align(offset + 1 + bytes[offset], 8))
+		if (n < offset + 1 || n < align(offset + 1 + head[offset], 8))
 			return "It ends before its key class does.";
-		filter->name_length = bytes[offset];
-		filter->name = (const char *) bytes + offset + 1;
+		filter->name_length = head[offset];
+		filter->name = (const char *) head + offset + 1;
 		offset = align(offset + 1 + filter->name_length, 8);
 	}
 	if (n < contents_offset(filter))
 		return "It ends before its list of layers does.";
 	for (unsigned i = 0; i < filter->layers; i++)
 	{
-		problem = read_layer_entry(&filter->layer[i], i == 0 ? bytes + 16 :
-								   bytes + offset + (i - 1) * BF_LAYER_BYTES);
+		problem = read_layer_entry(&filter->layer[i], i == 0 ? head + 16 :
+								   head + offset + (i - 1) * BF_LAYER_BYTES);
 		if (problem != NULL)
 			return problem;
 	}
@@ -265,29 +302,64 @@ bf_filter_open(bf_filter *filter, const uint8_t *bytes, size_t n)
 	for (unsigned i = 0; i < filter->layers; i++)
 	{
 		bf_layer   *layer = &filter->layer[i];
+		uint64_t	start;
 
 		if (is_wide(n))
 			offset = align(offset, BF_LINE_BYTES);
+		start = offset;
 		if (offset > n || (layer->form == BF_FORM_LIST && n - offset < 8))
 			return "It ends before its last layer does.";
-		layer->data = (uint8_t *) bytes + offset;
 		layer->count = 0;
+		layer->data = NULL;
 		if (layer->form == BF_FORM_LIST)
 		{
-			uint64_t	count = bf_load64(layer->data);
+			uint64_t	count = bf_load64(fetch(arg, offset, 8));
 
 			if (count > (n - offset) / 8 - 1)
 				return "It ends before its list of hashes does.";
 			layer->count = (uint32_t) count;
-			layer->data += 8;
+			start += 8;
 		}
 		if (bf_layer_bytes(layer) > n - offset)
 			return "It ends before its last layer does.";
+		layer->offset = start;
 		offset += bf_layer_bytes(layer);
 	}
 	if (n != bf_filter_size(filter))
 		return "Its size does not agree with its contents.";
 	return NULL;
+}
+
+static const uint8_t *
+fetch_from_memory(void *arg, uint64_t offset, size_t n)
+{
+	(void) n;
+	return (const uint8_t *) arg + offset;
+}
+
+/* Read the structure of a filter that is in memory. */
+const char *
+bf_filter_open(bf_filter *filter, const uint8_t *bytes, size_t n)
+{
+	const char *problem = open_filter(filter, n, fetch_from_memory, (void *) bytes);
+
+	if (problem == NULL)
+	{
+		for (unsigned i = 0; i < filter->layers; i++)
+			filter->layer[i].data = (uint8_t *) bytes + filter->layer[i].offset;
+	}
+	return problem;
+}
+
+/*
+ * Read the structure of a filter that is stored elsewhere.  The name of a key
+ * class is in the first piece: valid until another one is fetched, which
+ * happens here if there are lists of hashes.
+ */
+const char *
+bf_filter_open_pieces(bf_filter *filter, uint64_t size, bf_fetch fetch, void *arg)
+{
+	return open_filter(filter, size, fetch, arg);
 }
 
 /* The parts of the bytes that mean nothing have to be zero. */
@@ -308,8 +380,7 @@ padding_is_zero(const bf_filter *filter, const uint8_t *bytes, size_t n)
 	for (unsigned i = 0; i < filter->layers; i++)
 	{
 		const bf_layer *layer = &filter->layer[i];
-		uint64_t	start = (uint64_t) (layer->data - bytes) -
-			(layer->form == BF_FORM_LIST ? 8 : 0);
+		uint64_t	start = layer->offset - (layer->form == BF_FORM_LIST ? 8 : 0);
 
 		if (!all_zero(bytes + end, start - end))
 			return false;
@@ -383,6 +454,14 @@ bf_filter_is_empty(const bf_filter *filter)
 	return true;
 }
 
+bool
+bf_layer_contains(const bf_layer *layer, uint64_t hash)
+{
+	return layer->form == BF_FORM_LIST ?
+		bf_list_find(layer->data, layer->count, hash) :
+		bf_lines_test(layer->data, layer->shape, hash);
+}
+
 /* May the key with this hash have been added? */
 bool
 bf_filter_contains(const bf_filter *filter, uint64_t hash)
@@ -390,11 +469,105 @@ bf_filter_contains(const bf_filter *filter, uint64_t hash)
 	/* newest first: in filters that grow it is the largest */
 	for (unsigned i = filter->layers; i-- > 0;)
 	{
-		const bf_layer *layer = &filter->layer[i];
+		if (bf_layer_contains(&filter->layer[i], hash))
+			return true;
+	}
+	return false;
+}
 
-		if (layer->form == BF_FORM_LIST ?
-			bf_list_find(layer->data, layer->count, hash) :
-			bf_lines_test(layer->data, layer->shape, hash))
+/* The same for many keys: memory is fetched for a batch of them at a time. */
+void
+bf_filter_contains_many(const bf_filter *filter, const uint64_t *hashes, size_t n, bool *found)
+{
+	if (filter->layers == 1 && filter->layer[0].form == BF_FORM_LINES)
+	{
+		bf_lines_test_many(filter->layer[0].data, filter->layer[0].shape, hashes, n, found);
+		return;
+	}
+	for (size_t i = 0; i < n; i++)
+	{
+		found[i] = bf_filter_contains(filter, hashes[i]);
+		if (i % BF_POLL_EVERY == 0)
+			bf_poll();
+	}
+}
+
+/* Hashes of a list fetched at a time: half a TOAST chunk. */
+#define LIST_WINDOW		128
+
+/*
+ * Is the hash in a list that is stored elsewhere?  Hashes are uniform, so its
+ * place is guessed from the whole list first, and after a look at that place
+ * from there: the second window nearly always has it.  Bisect if not.
+ */
+static bool
+list_contains_pieces(const bf_layer *layer, bf_fetch fetch, void *arg, uint64_t hash)
+{
+	uint64_t	low = 0;
+	uint64_t	high = layer->count;
+	uint64_t	guess = bf_scale64(hash, layer->count);
+
+	for (unsigned guesses = 1; low < high; guesses++)
+	{
+		uint64_t	start = guess > low + LIST_WINDOW / 2 ? guess - LIST_WINDOW / 2 : low;
+		uint64_t	n = LIST_WINDOW;
+		const uint8_t *window;
+		uint64_t	first;
+		uint64_t	last;
+
+		if (start >= high)
+			start = high > low + LIST_WINDOW ? high - LIST_WINDOW : low;
+		if (n > high - start)
+			n = high - start;
+		window = fetch(arg, layer->offset + start * 8, (size_t) n * 8);
+		first = bf_load64(window);
+		last = bf_load64(window + (n - 1) * 8);
+		if (hash >= first && hash <= last)
+			return bf_list_find(window, (size_t) n, hash);
+		if (hash < first)
+		{
+			uint64_t	distance = bf_scale64(first - hash, layer->count);
+
+			high = start;
+			guess = distance < start - low ? start - distance : low;
+		}
+		else
+		{
+			low = start + n;
+			guess = low + bf_scale64(hash - last, layer->count);
+		}
+		if (guesses >= 4)
+			guess = low + (high - low) / 2;
+	}
+	return false;
+}
+
+/* bf_filter_contains for a filter that is stored elsewhere. */
+bool
+bf_filter_contains_pieces(const bf_filter *filter, bf_fetch fetch, void *arg, uint64_t hash)
+{
+	for (unsigned i = filter->layers; i-- > 0;)
+	{
+		const bf_layer *layer = &filter->layer[i];
+		unsigned	group = 0;
+
+		if (layer->form == BF_FORM_LIST)
+		{
+			if (list_contains_pieces(layer, fetch, arg, hash))
+				return true;
+			continue;
+		}
+		for (; group < layer->shape.groups; group++)
+		{
+			uint64_t	group_hash = bf_group_hash(hash, group);
+			uint64_t	line = bf_group_line(group_hash, bf_shape_lines(layer->shape));
+			unsigned	bits = bf_shape_line_bits(layer->shape);
+
+			if (!bf_line_test(fetch(arg, layer->offset + line * BF_LINE_BYTES, bits / 8),
+							  bits, layer->shape.probes, group_hash))
+				break;
+		}
+		if (group == layer->shape.groups)
 			return true;
 	}
 	return false;

@@ -93,7 +93,8 @@ typedef struct bf_layer
 	uint64_t	capacity;
 	bf_form		form;
 	uint32_t	count;			/* hashes, if a list */
-	uint8_t    *data;			/* the lines, or the first hash */
+	uint64_t	offset;			/* of the lines, or of the first hash */
+	uint8_t    *data;			/* the same in memory, if there */
 } bf_layer;
 
 typedef struct bf_filter
@@ -116,12 +117,25 @@ extern const char *bf_class_label(unsigned key_class);
 extern const char *bf_filter_open(bf_filter *filter, const uint8_t *bytes, size_t n);
 extern const char *bf_filter_validate(const uint8_t *bytes, size_t n, uint16_t kind);
 
+/*
+ * Reading a filter in pieces, when it is stored elsewhere and only few of its
+ * bytes are wanted.  A piece stays valid until the next one is fetched.
+ */
+typedef const uint8_t *(*bf_fetch) (void *arg, uint64_t offset, size_t n);
+
+extern const char *bf_filter_open_pieces(bf_filter *filter, uint64_t size, bf_fetch fetch, void *arg);
+extern bool bf_filter_contains_pieces(const bf_filter *filter, bf_fetch fetch, void *arg, uint64_t hash);
+extern bool bf_filter_of_size(bf_filter *filter, uint64_t size);
+
 /* Writing: the size first, then everything but the layers' contents. */
 extern uint64_t bf_filter_size(const bf_filter *filter);
 extern void bf_filter_write(bf_filter *filter, uint8_t *bytes, size_t n);
 
 /* Whole-filter operations. */
+extern bool bf_layer_contains(const bf_layer *layer, uint64_t hash);
 extern bool bf_filter_contains(const bf_filter *filter, uint64_t hash);
+extern void bf_filter_contains_many(const bf_filter *filter, const uint64_t *hashes,
+									size_t n, bool *found);
 extern bool bf_filter_is_empty(const bf_filter *filter);
 
 /*
