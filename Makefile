@@ -14,9 +14,9 @@ CORE = src/core/geometry.o src/core/lines.o src/core/hashlist.o \
        src/core/format.o src/core/base64.o
 OBJS = bloomfilter.o $(CORE) src/key.o src/filter.o \
        src/bloom_build.o src/bloom_expanded.o src/bloom_agg.o \
-       src/bloom_io.o src/bloom_ops.o src/bloom_probe.o src/bloom_stats.o
+       src/bloom_io.o src/bloom_ops.o src/bloom_planner.o src/bloom_probe.o src/bloom_sets.o src/bloom_stats.o
 
-REGRESS = setup keys class fpp canonical input nulls aggregates bounds travel catalog
+REGRESS = setup keys class fpp canonical input nulls aggregates bounds sets stored planner plpgsql travel catalog
 REGRESS_OPTS = --load-extension=bloomfilter
 
 # Symbols are hidden (everything that SQL calls is exported by name), and

@@ -83,11 +83,25 @@ COMMENT ON OPERATOR CLASS bloom_ops USING hash IS 'hashing of filters by their b
 
 CREATE FUNCTION bloom_new(capacity bigint, fpp float8 DEFAULT 0.01) RETURNS bloom
   AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+CREATE FUNCTION bloom_add_support(internal) RETURNS internal
+  AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 CREATE FUNCTION bloom_add_all(filter bloom, keys anyarray) RETURNS bloom
-  AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+  AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE SUPPORT bloom_add_support;
 
 COMMENT ON FUNCTION bloom_new(bigint, float8) IS 'an empty filter for so many keys at such a false-positive probability';
 COMMENT ON FUNCTION bloom_add_all(bloom, anyarray) IS 'the filter with all keys of an array added';
+COMMENT ON FUNCTION bloom_add_support(internal) IS 'planner support';
+
+CREATE FUNCTION bloom_contains_support(internal) RETURNS internal
+  AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION bloom_contains_sel(internal, oid, internal, integer) RETURNS float8
+  AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION bloom_contains_joinsel(internal, oid, internal, smallint, internal) RETURNS float8
+  AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+COMMENT ON FUNCTION bloom_contains_support(internal) IS 'planner support';
+COMMENT ON FUNCTION bloom_contains_sel(internal, oid, internal, integer) IS 'restriction selectivity of @>';
+COMMENT ON FUNCTION bloom_contains_joinsel(internal, oid, internal, smallint, internal) IS 'join selectivity of @>';
 
 -- Functions of a key take anyelement and, so that literals of unknown type,
 -- varchar and the like resolve, text and "char".
@@ -98,14 +112,19 @@ BEGIN
   FOREACH key IN ARRAY ARRAY['anyelement', 'text', '"char"'] LOOP
     EXECUTE format($f$
       CREATE FUNCTION bloom_add(filter bloom, key %1$s) RETURNS bloom
-        AS 'MODULE_PATHNAME', 'bloom_add' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+        AS 'MODULE_PATHNAME', 'bloom_add' LANGUAGE C IMMUTABLE PARALLEL SAFE
+        SUPPORT bloom_add_support;
       CREATE FUNCTION bloom_contains(filter bloom, key %1$s) RETURNS boolean
-        AS 'MODULE_PATHNAME', 'bloom_contains' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+        AS 'MODULE_PATHNAME', 'bloom_contains' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+        SUPPORT bloom_contains_support;
+      CREATE OPERATOR @> (LEFTARG = bloom, RIGHTARG = %1$s, FUNCTION = bloom_contains,
+        RESTRICT = bloom_contains_sel, JOIN = bloom_contains_joinsel);
       CREATE FUNCTION bloom_hash(key %1$s) RETURNS bigint
         AS 'MODULE_PATHNAME', 'bloom_hash' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
       COMMENT ON FUNCTION bloom_add(bloom, %1$s) IS 'the filter with a key added';
       COMMENT ON FUNCTION bloom_contains(bloom, %1$s) IS 'can the key have been added? false: certainly not';
+      COMMENT ON OPERATOR @> (bloom, %1$s) IS 'can the key have been added?';
       COMMENT ON FUNCTION bloom_hash(%1$s) IS 'the 64-bit hash that a key has in every filter';
       $f$, key);
   END LOOP;
@@ -121,6 +140,42 @@ CREATE FUNCTION bloom_contains_each(filter bloom, keys anyarray) RETURNS boolean
 COMMENT ON FUNCTION bloom_contains_any(bloom, anyarray) IS 'can any of the keys have been added?';
 COMMENT ON FUNCTION bloom_contains_all(bloom, anyarray) IS 'can all of the keys have been added?';
 COMMENT ON FUNCTION bloom_contains_each(bloom, anyarray) IS 'for each of the keys: can it have been added?';
+
+------------------------------------------------------------------
+-- Sets
+------------------------------------------------------------------
+
+CREATE FUNCTION bloom_union(a bloom, b bloom) RETURNS bloom
+  AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION bloom_intersection(a bloom, b bloom) RETURNS bloom
+  AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE OPERATOR | (LEFTARG = bloom, RIGHTARG = bloom, FUNCTION = bloom_union, COMMUTATOR = |);
+CREATE OPERATOR & (LEFTARG = bloom, RIGHTARG = bloom, FUNCTION = bloom_intersection, COMMUTATOR = &);
+
+COMMENT ON FUNCTION bloom_union(bloom, bloom) IS 'filter of the keys of either';
+COMMENT ON FUNCTION bloom_intersection(bloom, bloom) IS 'filter of the keys of both, and a few more';
+COMMENT ON OPERATOR | (bloom, bloom) IS 'union';
+COMMENT ON OPERATOR & (bloom, bloom) IS 'intersection';
+
+CREATE FUNCTION bloom_union_agg_transition(bloom, bloom) RETURNS bloom
+  AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+CREATE FUNCTION bloom_union_agg_final(bloom) RETURNS bloom
+  AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+CREATE FUNCTION bloom_intersection_agg_transition(bloom, bloom) RETURNS bloom
+  AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+CREATE AGGREGATE bloom_union_agg(filter bloom) (
+  SFUNC = bloom_union_agg_transition, STYPE = bloom, SSPACE = 4096,
+  FINALFUNC = bloom_union_agg_final, COMBINEFUNC = bloom_union_agg_transition,
+  PARALLEL = SAFE);
+CREATE AGGREGATE bloom_intersection_agg(filter bloom) (
+  SFUNC = bloom_intersection_agg_transition, STYPE = bloom, SSPACE = 4096,
+  COMBINEFUNC = bloom_intersection_agg_transition, PARALLEL = SAFE);
+
+COMMENT ON FUNCTION bloom_union_agg_transition(bloom, bloom) IS 'aggregate transition function';
+COMMENT ON FUNCTION bloom_union_agg_final(bloom) IS 'aggregate final function';
+COMMENT ON FUNCTION bloom_intersection_agg_transition(bloom, bloom) IS 'aggregate transition function';
+COMMENT ON AGGREGATE bloom_union_agg(bloom) IS 'filter of the keys of any of the filters';
+COMMENT ON AGGREGATE bloom_intersection_agg(bloom) IS 'filter of the keys of all of the filters, and a few more; NULL if there are none';
 
 ------------------------------------------------------------------
 -- What a filter says about itself

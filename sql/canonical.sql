@@ -70,7 +70,8 @@ SELECT expression, outcome(format('SELECT bloom_hash(%s)', expression)) AS hash 
   (18, '''2024-02-29 12:34:56''::timestamp'), (19, '''2024-02-29 12:34:56+00''::timestamptz'), (20, '''1 mon''::interval'),
   (21, '''10.1.2.3/8''::inet'), (22, '''::1''::inet'), (23, '''08:00:2b:01:02:03''::macaddr'), (24, '''08:00:2b:01:02:03:04:05''::macaddr8'), (25, 'B''10110'''),
   (26, '1247::oid'), (27, '''12.30''::money'), (28, '''red''::colour'), (29, 'array[1,2,3]'), (30, 'array[[1,null],[3,4]]'),
-  (31, 'row(1, ''a''::text, null::int)'), (32, 'int4range(1,10)'), (33, '''empty''::int4range'), (34, '''{[1,2),[3,4)}''::int4multirange')) v(line, expression)
+  (31, 'row(1, ''a''::text, null::int)'), (32, 'int4range(1,10)'), (33, '''empty''::int4range'), (34, '''{[1,2),[3,4)}''::int4multirange'),
+  (35, '''{"a": [1.0, "x", null, true], "b": {}}''::jsonb'), (36, '''1''::jsonb')) v(line, expression)
 ORDER BY line;
 
 SELECT 'empty' AS filter, bloom_new(1000) AS bytes

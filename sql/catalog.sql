@@ -23,7 +23,7 @@ SELECT a.aggfnoid::regprocedure AS aggregate,
 FROM pg_aggregate a JOIN pg_proc p ON p.oid = a.aggfnoid JOIN pg_type t ON t.oid = a.aggtranstype
 JOIN pg_depend d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e'
 WHERE d.refobjid = (SELECT oid FROM pg_extension WHERE extname = 'bloomfilter')
-ORDER BY p.proargtypes[0], p.pronargs;
+ORDER BY a.aggfnoid::regprocedure::text COLLATE "C";
 
 -- never "bloom @> bloom": a literal key would then be read as a filter
 SELECT count(*) FROM pg_operator WHERE oprname = '@>' AND oprleft = 'bloom'::regtype AND oprright = 'bloom'::regtype;

@@ -55,6 +55,9 @@ INSERT INTO equal_values VALUES
   ('money', 1, '''12.30''::money'), ('money', 1, '12.3::money'), ('money', 2, '12.31::money'),
   ('xid8', 1, '''18446744073709551615''::xid8'), ('xid8', 2, '''4294967295''::xid8'),
   ('pg_lsn', 1, '''0/10''::pg_lsn'), ('pg_lsn', 1, '''0/00000010''::pg_lsn'), ('pg_lsn', 2, '''1/10''::pg_lsn'),
+  ('jsonb', 3, '''1''::jsonb'), ('jsonb', 3, '''1.00''::jsonb'), ('jsonb', 4, '''[1]''::jsonb'), ('jsonb', 5, '''"1"''::jsonb'), ('jsonb', 6, '''{}''::jsonb'),
+  ('jsonb', 7, '''[]''::jsonb'), ('jsonb', 8, '''null''::jsonb'), ('jsonb', 9, '''[[1],{"a":[2,{"b":null}]}]''::jsonb'), ('jsonb', 10, '''[[1],{"a":[2,{"b":false}]}]''::jsonb'),
+  ('jsonb', 11, '''{"a":"b"}''::jsonb'), ('jsonb', 12, '''{"b":"a"}''::jsonb'), ('jsonb', 13, '''["a","b"]''::jsonb'), ('jsonb', 14, '''["b","a"]''::jsonb'), ('jsonb', 15, '''"a "''::jsonb'), ('jsonb', 16, '''"a"''::jsonb'),
   ('jsonb', 1, '''{"a": 1.0, "b": 2}''::jsonb'), ('jsonb', 1, '''{"b":2,"a":1.00}''::jsonb'), ('jsonb', 2, '''{"a":2}''::jsonb'),
   ('enum mood', 1, '''ok''::mood'), ('enum mood', 1, '''ok''::good_mood'), ('enum mood', 2, '''happy''::mood'),
   ('integer[]', 1, 'array[1,2]::int4[]'), ('integer[]', 1, 'array[1,2]::int8[]'), ('integer[]', 1, '''1 2''::int2vector'),
@@ -179,7 +182,22 @@ SELECT bloom_contains(bloom_agg(array[c]), array['KEY']::citext[]) AS by_its_own
        (bloom_stats(bloom_agg(array[c]))).key_class FROM folded;
 
 -- a deep nesting of types is hashed, a very deep one would be an error
-SELECT bloom_hash(array[row(1, array[row(2, '{3}'::int[])])]) = bloom_hash(array[row(1::int8, array[row(2::int2, '{3}'::int8[])])]) AS nested;
+CREATE TYPE leaf AS (a int, b int[]);
+CREATE TYPE branch AS (a bigint, leaves leaf[]);
+SELECT bloom_hash(array[row(1, array[row(2, '{3}')]::leaf[])::branch]) = bloom_hash(array[row(1, array[row(2, '{3}')::leaf])::branch]) AS nested,
+       bloom_hash(array[row(1, array[row(2, '{3}')]::leaf[])::branch]) <> bloom_hash(array[row(1, array[row(2, '{4}')]::leaf[])::branch]) AS differs,
+       (bloom_stats(bloom_agg(array[row(1, array[row(2, '{3}')]::leaf[])::branch]))).key_class;
+-- of an anonymous record inside of something else, nobody knows the columns
+SELECT outcome('SELECT bloom_hash(array[row(1, 2)])');
+SELECT outcome('SELECT bloom_hash(row(1, row(2, 3)))');
+
+-- enum names that look like something else
+CREATE TYPE shade AS ENUM ('x');
+CREATE TYPE "shade[]" AS ENUM ('x');
+CREATE TYPE "A ""b" AS ENUM ('x');
+SELECT (bloom_stats(bloom_agg(array['x']::shade[]))).key_class AS array, (bloom_stats(bloom_agg('x'::"shade[]"))).key_class AS enum,
+       (bloom_stats(bloom_agg('x'::"A ""b"))).key_class AS quoted;
+SELECT outcome($$SELECT bloom_contains(bloom_agg(array['x']::shade[]), 'x'::"shade[]")$$);
 
 -- a class name longer than the format holds is cut, not lost
 SELECT bloom_contains(bloom_agg(r), r), length((bloom_stats(bloom_agg(r))).key_class)

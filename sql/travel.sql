@@ -9,7 +9,7 @@ CREATE TABLE filters AS
   UNION ALL SELECT 'strict', bloom_agg(n, null, 1e-12) FROM generate_series(1, 1000) n
   UNION ALL SELECT 'loose', bloom_agg(n, null, 0.99) FROM generate_series(1, 1000) n
   UNION ALL SELECT 'named', bloom_agg(row(n, k)) FROM keys WHERE n <= 1000
-  UNION ALL SELECT 'server', bloom_agg(jsonb_build_object('n', n)) FROM generate_series(1, 1000) n;
+  UNION ALL SELECT 'server', bloom_agg(array[n::text]::citext[]) FROM generate_series(1, 1000) n;
 
 SELECT name, f::text::bloom = f AS text, f::bytea::bloom = f AS bytea FROM filters ORDER BY name;
 

@@ -447,8 +447,7 @@ merge_into(BloomBuilder *builder, Datum from)
 		if (builder->frame->key_class == BF_CLASS_NONE)
 			build_set_class(builder, &class);
 	}
-	if (filter.layers != 1 || builder->frame->layers != 1 || filter.fpp != builder->frame->fpp ||
-		filter.layer[0].capacity != builder->frame->layer[0].capacity)
+	if (!build_can_merge_state(builder, &filter))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("capacity and false-positive probability must be the same for all rows of an aggregate"),

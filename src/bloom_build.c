@@ -265,15 +265,28 @@ build_add_many(BloomBuilder *builder, const uint64 *hashes, Size n)
 }
 
 /*
- * Merge another state of the same aggregate call: class and parameters agree,
- * the other may be a list or lines.
+ * Is the filter a state of the same aggregate call, of one layer with the same
+ * parameters?  Then its lines, if it has any, are of the builder's shape.
  */
+bool
+build_can_merge_state(BloomBuilder *builder, const bf_filter *filter)
+{
+	const bf_layer *open = open_layer(builder);
+	const bf_layer *other = &filter->layer[0];
+
+	return builder->frame->layers == 1 && filter->layers == 1 &&
+		filter->fpp == builder->frame->fpp && other->capacity == open->capacity &&
+		(other->form == BF_FORM_LIST ||
+		 bf_shape_equal(other->shape, open->shape.words > 0 ? open->shape : spill_shape(filter->fpp)));
+}
+
+/* Merge such a state, which may be a list or lines. */
 void
 build_merge_state(BloomBuilder *builder, const bf_filter *filter)
 {
 	const bf_layer *other = &filter->layer[0];
 
-	Assert(builder->frame->layers == 1 && filter->layers == 1);
+	Assert(build_can_merge_state(builder, filter));
 	if (other->form == BF_FORM_LIST)
 	{
 		for (uint32 i = 0; i < other->count; i++)
@@ -413,21 +426,26 @@ static struct varlena *
 finish_spilled(bf_filter *filter, uint8 *lines)
 {
 	bf_layer   *layer = &filter->layer[0];
-	double		keys = bf_lines_census(lines, layer->shape).keys;
 	bf_shape	shape = layer->shape;
 	uint8	   *folded = lines;
 	struct varlena *image;
 
-	for (;;)
+	while (bf_lines_can_fold(shape))
 	{
 		bf_shape	half = shape;
 
 		half.words /= 2;
-		if (!bf_lines_can_fold(shape) || keys > (double) bf_shape_capacity(half, filter->fpp))
+		if (bf_lines_folded_bits(folded, shape) >
+			bf_shape_bits_set(half, bf_shape_capacity(half, filter->fpp)))
 			break;
-		if (folded == lines)	/* the builder's own lines stay as they are */
+		if (folded == lines)
+		{
+			/* the builder's own lines stay as they are */
 			folded = palloc((Size) half.words * 8);
-		shape = bf_lines_fold(folded, shape.words == layer->shape.words ? lines : folded, shape);
+			shape = bf_lines_fold(folded, lines, shape);
+		}
+		else
+			shape = bf_lines_fold(folded, folded, shape);
 	}
 	layer->shape = shape;
 	layer->capacity = bf_shape_capacity(shape, filter->fpp);

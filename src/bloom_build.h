@@ -44,6 +44,7 @@ extern void build_set_class(BloomBuilder *builder, const KeyClass *key);
 extern void build_make_room(BloomBuilder *builder);
 extern void build_apply_batch(BloomBuilder *builder);
 extern void build_add_many(BloomBuilder *builder, const uint64 *hashes, Size n);
+extern bool build_can_merge_state(BloomBuilder *builder, const bf_filter *filter);
 extern void build_merge_state(BloomBuilder *builder, const bf_filter *filter);
 extern bool build_contains(BloomBuilder *builder, uint64 hash);
 extern uint64 build_describe(BloomBuilder *builder, bf_filter *filter);

@@ -10,40 +10,6 @@
 #include "utils/builtins.h"
 
 #include "filter.h"
-#include "core/lines.h"
-
-/* One layer's census, whatever its form. */
-static bf_census
-layer_census(const bf_layer *layer)
-{
-	bf_census	census = {0, 0.0, 0.0};
-
-	if (layer->form == BF_FORM_LINES)
-		return bf_lines_census(layer->data, layer->shape);
-	census.keys = layer->count;
-	census.fpp = layer->count / 18446744073709551616.0;
-	return census;
-}
-
-/*
- * All layers together: keys add up (a key is in one layer only), and a stray
- * key passes if it passes in any.
- */
-static bf_census
-filter_census(const bf_filter *filter)
-{
-	bf_census	total = {0, 0.0, 0.0};
-
-	for (int i = 0; i < filter->layers; i++)
-	{
-		bf_census	census = layer_census(&filter->layer[i]);
-
-		total.bits_set += census.bits_set;
-		total.keys += census.keys;
-		total.fpp = total.fpp + census.fpp - total.fpp * census.fpp;
-	}
-	return total;
-}
 
 PG_FUNCTION_INFO_V1(bloom_cardinality);
 Datum
@@ -52,7 +18,7 @@ bloom_cardinality(PG_FUNCTION_ARGS)
 	bf_filter	filter;
 
 	filter_open_argument(&filter, fcinfo, 0);
-	PG_RETURN_INT64((int64) rint(filter_census(&filter).keys));
+	PG_RETURN_INT64((int64) rint(bf_filter_census(&filter).keys));
 }
 
 PG_FUNCTION_INFO_V1(bloom_fpp);
@@ -62,7 +28,7 @@ bloom_fpp(PG_FUNCTION_ARGS)
 	bf_filter	filter;
 
 	filter_open_argument(&filter, fcinfo, 0);
-	PG_RETURN_FLOAT8(filter_census(&filter).fpp);
+	PG_RETURN_FLOAT8(bf_filter_census(&filter).fpp);
 }
 
 static TupleDesc
@@ -92,7 +58,7 @@ bloom_stats(PG_FUNCTION_ARGS)
 	bool		nulls[13] = {0};
 
 	filter_open(&filter, image);
-	census = filter_census(&filter);
+	census = bf_filter_census(&filter);
 	class = filter_class(&filter);
 	for (int i = 0; i < filter.layers; i++)
 	{

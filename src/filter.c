@@ -114,20 +114,16 @@ filter_check_class(const bf_filter *filter, const KeyClass *key)
 	KeyClass	class = filter_class(filter);
 	const char *type;
 
-	if (likely(class.code == key->code && class.scheme == key->scheme &&
-			   class.name_length == key->name_length &&
-			   (class.name_length == 0 || memcmp(class.name, key->name, class.name_length) == 0)))
+	if (likely(key_class_equal(&class, key)) || class.code == BF_CLASS_NONE)
 		return;
-	if (class.code == BF_CLASS_NONE)
-		return;
-	if (class.code == key->code && class.name_length == key->name_length &&
-		(class.name_length == 0 || memcmp(class.name, key->name, class.name_length) == 0))
+	type = cast_for_class(&class);
+	class.scheme = key->scheme;
+	if (key_class_equal(&class, key))
 		ereport(ERROR,
 				(errcode(ERRCODE_DATATYPE_MISMATCH),
 				 errmsg("filter of class %s was made on a machine of another byte order", key_class_label(&class)),
 				 errdetail("Keys of this class are hashed by the server's own functions, which depend on the byte order."),
 				 errhint("Build the filter again on this machine, or use a key of another type, such as its text form.")));
-	type = cast_for_class(&class);
 	ereport(ERROR,
 			(errcode(ERRCODE_DATATYPE_MISMATCH),
 			 errmsg("key of class %s does not fit a filter of class %s",

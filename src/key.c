@@ -9,8 +9,8 @@
  * rate).  So values are brought into a canonical form, little-endian and free
  * of everything that equality ignores, and hashed with XXH3; docs/FORMAT.md
  * lists the forms.  Arrays, records and ranges go through the same functions
- * element by element.  Only what we cannot take apart (jsonb, types of other
- * extensions) is left to its type's extended hash function, and a filter made
+ * element by element.  Only what we cannot take apart, the types of other
+ * extensions, is left to its type's extended hash function, and a filter made
  * that way says so.
  *
  * Where none of this can keep the promise, the key is refused.
@@ -37,6 +37,7 @@
 #include "utils/date.h"
 #include "utils/inet.h"
 #include "utils/inval.h"
+#include "utils/jsonb.h"
 #include "utils/lsyscache.h"
 #include "utils/multirangetypes.h"
 #include "utils/numeric.h"
@@ -51,6 +52,10 @@
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
+
+#if XXH_VERSION_NUMBER < 800
+#error "xxHash 0.8.0 or later is needed: before, the results of XXH3 were not final"
+#endif
 
 #include "key.h"
 #include "core/portable.h"
@@ -83,27 +88,38 @@ key_hash_integer(int64 value)
 }
 
 /*
+ * The hash of a string is that of its UTF-8 form, since a filter may be
+ * restored into a database of another encoding.
+ */
+static uint64
+hash_utf8(const char *string, Size length)
+{
+	if (GetDatabaseEncoding() != PG_UTF8 && GetDatabaseEncoding() != PG_SQL_ASCII)
+	{
+		char	   *utf8 = pg_server_to_any(string, (int) length, PG_UTF8);
+
+		if (utf8 != string)
+		{
+			uint64		hash = hash_bytes64(utf8, strlen(utf8));
+
+			pfree(utf8);
+			return hash;
+		}
+	}
+	return hash_bytes64(string, length);
+}
+
+/*
  * All string types are one class.  Trailing spaces do not count: they are
  * insignificant in char(n), and a padded literal that is compared with a
  * char(n) column reaches us as text.
- *
- * The hash is that of the UTF-8 form, since a filter may be restored into a
- * database of another encoding.
  */
 uint64
 key_hash_text(const char *string, Size length)
 {
 	while (length > 0 && string[length - 1] == ' ')
 		length--;
-
-	if (GetDatabaseEncoding() != PG_UTF8 && GetDatabaseEncoding() != PG_SQL_ASCII)
-	{
-		char	   *utf8 = pg_server_to_any(string, (int) length, PG_UTF8);
-
-		if (utf8 != string)
-			return hash_bytes64(utf8, strlen(utf8));
-	}
-	return hash_bytes64(string, length);
+	return hash_utf8(string, length);
 }
 
 /*
@@ -314,7 +330,7 @@ hash_inet(KeyType *type, Datum value)
 	return hash;
 }
 
-/* bit and bit varying: the bits, then how many of the last byte count. */
+/* bit and bit varying: the bits, then how many there are. */
 static uint64
 hash_bit(KeyType *type, Datum value)
 {
@@ -426,6 +442,40 @@ set_class_name(KeyType *type, uint8 scheme, const char *label)
 	type->class.name = name;
 }
 
+/*
+ * The class of a type or enum by its name.  Unless it is a plain word it is
+ * quoted, so that an enum named "a[]" is not taken for an array of enums "a".
+ */
+static void
+set_class_of_type(KeyType *type, uint8 scheme, const char *kind)
+{
+	HeapTuple	tuple = SearchSysCache1(TYPEOID, ObjectIdGetDatum(type->typid));
+	const char *name;
+	StringInfoData label;
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for type %u", type->typid);
+	name = NameStr(((Form_pg_type) GETSTRUCT(tuple))->typname);
+	initStringInfo(&label);
+	appendStringInfo(&label, "%s ", kind);
+	if (strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_") == strlen(name))
+		appendStringInfoString(&label, name);
+	else
+	{
+		appendStringInfoChar(&label, '"');
+		for (const char *c = name; *c != '\0'; c++)
+		{
+			if (*c == '"')
+				appendStringInfoChar(&label, '"');
+			appendStringInfoChar(&label, *c);
+		}
+		appendStringInfoChar(&label, '"');
+	}
+	set_class_name(type, scheme, label.data);
+	pfree(label.data);
+	ReleaseSysCache(tuple);
+}
+
 typedef struct ArrayParts
 {
 	KeyType    *element;
@@ -448,7 +498,6 @@ hash_array_value(KeyType *type, Datum value)
 	array_iter	iterator;
 	StringInfoData parts;
 
-	check_stack_depth();
 	initStringInfo(&parts);
 	if (dimensions > 1)
 	{
@@ -478,6 +527,21 @@ typedef struct RecordParts
 	KeyType   **columns;		/* NULL where dropped */
 } RecordParts;
 
+/*
+ * The columns of an anonymous record are known only from a value, so a class
+ * that contains one could not be told apart from others.
+ */
+static void
+refuse_nested_record(Oid typid)
+{
+	if (getBaseType(typid) == RECORDOID)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATATYPE_MISMATCH),
+				 errmsg("anonymous records inside of other values cannot be keys of a filter"),
+				 errdetail("Their columns are not part of the key's type."),
+				 errhint("Cast the inner record to a named composite type.")));
+}
+
 /* Learn the columns of a record type and name its class after them. */
 static void
 set_record_columns(KeyType *type, TupleDesc desc)
@@ -495,6 +559,7 @@ set_record_columns(KeyType *type, TupleDesc desc)
 
 		if (attribute->attisdropped)
 			continue;
+		refuse_nested_record(attribute->atttypid);
 		private->columns[i] = key_type(attribute->atttypid, attribute->attcollation, type->context);
 		appendStringInfo(&label, "%c%s", label.len == 0 ? '(' : ',',
 						 key_class_label(&private->columns[i]->class));
@@ -602,6 +667,105 @@ hash_multirange_value(KeyType *type, Datum value)
 	return hash_parts(&parts);
 }
 
+/* A scalar of a jsonb: its kind, and a hash or the value itself. */
+static void
+append_json_scalar(StringInfo parts, const JsonbValue *value)
+{
+	uint8		bytes[8];
+	uint64		hash = 0;
+
+	switch (value->type)
+	{
+		case jbvNull:
+			appendStringInfoChar(parts, 'n');
+			break;
+		case jbvString:
+			appendStringInfoChar(parts, 's');
+			hash = hash_utf8(value->val.string.val, value->val.string.len);
+			break;
+		case jbvNumeric:
+			appendStringInfoChar(parts, 'd');
+			hash = hash_numeric_value(NULL, NumericGetDatum(value->val.numeric));
+			break;
+		case jbvBool:
+			appendStringInfoChar(parts, 'b');
+			hash = value->val.boolean ? 1 : 0;
+			break;
+		default:
+			elog(ERROR, "unexpected kind of jsonb scalar: %d", (int) value->type);
+	}
+	bf_store64(bytes, hash);
+	appendBinaryStringInfo(parts, (char *) bytes, sizeof(bytes));
+}
+
+/*
+ * The array or object that the iterator has just entered.  Members of an object
+ * are summed up: their order depends on the database's encoding.
+ */
+static uint64
+hash_json_container(JsonbIterator **iterator, bool object)
+{
+	StringInfoData parts;
+	uint64		sum = 0;
+	uint64		key = 0;
+
+	check_stack_depth();
+	initStringInfo(&parts);
+	for (;;)
+	{
+		JsonbValue	value;
+		JsonbIteratorToken token = JsonbIteratorNext(iterator, &value, false);
+		uint8		bytes[8];
+
+		switch (token)
+		{
+			case WJB_KEY:
+				key = hash_utf8(value.val.string.val, value.val.string.len);
+				continue;
+			case WJB_ELEM:
+			case WJB_VALUE:
+				append_json_scalar(&parts, &value);
+				break;
+			case WJB_BEGIN_ARRAY:
+			case WJB_BEGIN_OBJECT:
+				appendStringInfoChar(&parts, token == WJB_BEGIN_ARRAY ? 'a' : 'o');
+				bf_store64(bytes, hash_json_container(iterator, token == WJB_BEGIN_OBJECT));
+				appendBinaryStringInfo(&parts, (char *) bytes, sizeof(bytes));
+				break;
+			default:
+				if (object)
+				{
+					bf_store64(bytes, sum);
+					appendBinaryStringInfo(&parts, (char *) bytes, sizeof(bytes));
+				}
+				return hash_parts(&parts);
+		}
+		if (object)
+		{
+			sum += bf_mix64(key + hash_bytes64(parts.data, parts.len));
+			resetStringInfo(&parts);
+		}
+	}
+}
+
+/*
+ * jsonb: '1' is an array of one scalar that says it is not one.
+ */
+static uint64
+hash_jsonb(KeyType *type, Datum value)
+{
+	Jsonb	   *json = DatumGetJsonbP(value);
+	JsonbIterator *iterator = JsonbIteratorInit(&json->root);
+	JsonbValue	top;
+	JsonbIteratorToken token = JsonbIteratorNext(&iterator, &top, false);
+	bool		scalar = token == WJB_BEGIN_ARRAY && top.val.array.rawScalar;
+	uint64		hash = hash_json_container(&iterator, token == WJB_BEGIN_OBJECT);
+
+	if ((Pointer) json != DatumGetPointer(value))
+		pfree(json);
+	return bf_mix64(hash + (scalar ? 's' : token == WJB_BEGIN_ARRAY ? 'a' : 'o'));
+}
+
 /* ----------------------------------------------------------------
  * Choosing the way to hash a type
  * ----------------------------------------------------------------
@@ -658,6 +822,7 @@ set_array(KeyType *type, Oid element)
 {
 	ArrayParts *private = MemoryContextAlloc(type->context, sizeof(ArrayParts));
 
+	refuse_nested_record(element);
 	private->element = key_type(element, type->collation, type->context);
 	get_typlenbyvalalign(element, &private->typlen, &private->typbyval, &private->typalign);
 	type->private = private;
@@ -666,10 +831,7 @@ set_array(KeyType *type, Oid element)
 				   psprintf("%s[]", key_class_label(&private->element->class)));
 }
 
-/*
- * Of an anonymous record the columns are known only from a value.  Should it
- * be part of something larger, that part's class is just "record".
- */
+/* Of an anonymous record the columns are known only from a value. */
 static void
 set_record(KeyType *type)
 {
@@ -723,34 +885,7 @@ set_server(KeyType *type)
 	fmgr_info_copy(proc, &entry->hash_extended_proc_finfo, type->context);
 	type->private = proc;
 	type->hash = hash_by_server;
-	if (type->typid == JSONBOID)
-	{
-		type->class.scheme = SERVER_SCHEME;
-		type->class.code = BF_CLASS_JSONB;
-	}
-	else
-	{
-		HeapTuple	tuple = SearchSysCache1(TYPEOID, ObjectIdGetDatum(type->typid));
-
-		if (!HeapTupleIsValid(tuple))
-			elog(ERROR, "cache lookup failed for type %u", type->typid);
-		set_class_name(type, SERVER_SCHEME,
-					   psprintf("type %s", NameStr(((Form_pg_type) GETSTRUCT(tuple))->typname)));
-		ReleaseSysCache(tuple);
-	}
-}
-
-static void
-set_enum(KeyType *type)
-{
-	HeapTuple	tuple = SearchSysCache1(TYPEOID, ObjectIdGetDatum(type->typid));
-
-	if (!HeapTupleIsValid(tuple))
-		elog(ERROR, "cache lookup failed for type %u", type->typid);
-	type->hash = hash_enum;
-	set_class_name(type, BF_SCHEME_CANONICAL,
-				   psprintf("enum %s", NameStr(((Form_pg_type) GETSTRUCT(tuple))->typname)));
-	ReleaseSysCache(tuple);
+	set_class_of_type(type, SERVER_SCHEME, "type");
 }
 
 /*
@@ -797,6 +932,7 @@ key_type(Oid typid, Oid collation, MemoryContext context)
 		{CASHOID, BF_CLASS_MONEY, hash_int8},
 		{XID8OID, BF_CLASS_XID8, hash_int8},
 		{PG_LSNOID, BF_CLASS_PG_LSN, hash_int8},
+		{JSONBOID, BF_CLASS_JSONB, hash_jsonb},
 	};
 	KeyType    *type = MemoryContextAllocZero(context, sizeof(KeyType));
 	MemoryContext caller = CurrentMemoryContext;
@@ -849,7 +985,8 @@ key_type(Oid typid, Oid collation, MemoryContext context)
 		switch (typid == RECORDOID ? TYPTYPE_COMPOSITE : get_typtype(typid))
 		{
 			case TYPTYPE_ENUM:
-				set_enum(type);
+				type->hash = hash_enum;
+				set_class_of_type(type, BF_SCHEME_CANONICAL, "enum");
 				break;
 			case TYPTYPE_COMPOSITE:
 				set_record(type);

@@ -59,6 +59,13 @@ key_hash(KeyType *type, Datum value)
 extern KeyType *key_type_of_argument(FunctionCallInfo fcinfo, int argument);
 extern void key_check_text_argument(FunctionCallInfo fcinfo, int argument);
 
+static inline bool
+key_class_equal(const KeyClass *a, const KeyClass *b)
+{
+	return a->code == b->code && a->scheme == b->scheme && a->name_length == b->name_length &&
+		(a->name_length == 0 || memcmp(a->name, b->name, a->name_length) == 0);
+}
+
 extern char *key_class_label(const KeyClass *class);
 
 #endif							/* BF_KEY_H */

@@ -12,7 +12,6 @@
  */
 #include "format.h"
 #include "hashlist.h"
-#include "lines.h"
 
 static const char *const class_labels[BF_CLASS_COUNT] = {
 	"none", "integer", "text", "uuid", "bytea", "boolean", "float", "numeric",
@@ -411,7 +410,9 @@ bf_filter_validate(const uint8_t *bytes, size_t n, uint16_t kind)
 		return "Its rule of growth is contradictory.";
 	if (filter.layers > 1 && filter.layer[0].capacity == 0)
 		return "It is unfinished, yet has several layers.";
-	if ((filter.key_class == BF_CLASS_NONE) != (filter.scheme == BF_SCHEME_NONE))
+	if (filter.key_class == BF_CLASS_NONE ? filter.scheme != BF_SCHEME_NONE :
+		filter.key_class == BF_CLASS_NAMED ? filter.scheme == BF_SCHEME_NONE :
+		filter.scheme != BF_SCHEME_CANONICAL)
 		return "Its key class and its hash scheme contradict each other.";
 	if (filter.key_class == BF_CLASS_NAMED)
 	{
@@ -441,14 +442,18 @@ bf_filter_validate(const uint8_t *bytes, size_t n, uint16_t kind)
 }
 
 bool
+bf_layer_is_empty(const bf_layer *layer)
+{
+	return layer->form == BF_FORM_LIST ? layer->count == 0 :
+		all_zero(layer->data, bf_layer_bytes(layer));
+}
+
+bool
 bf_filter_is_empty(const bf_filter *filter)
 {
 	for (unsigned i = 0; i < filter->layers; i++)
 	{
-		const bf_layer *layer = &filter->layer[i];
-
-		if (layer->form == BF_FORM_LIST ? layer->count > 0 :
-			!all_zero(layer->data, bf_layer_bytes(layer)))
+		if (!bf_layer_is_empty(&filter->layer[i]))
 			return false;
 	}
 	return true;
@@ -490,6 +495,39 @@ bf_filter_contains_many(const bf_filter *filter, const uint64_t *hashes, size_t 
 		if (i % BF_POLL_EVERY == 0)
 			bf_poll();
 	}
+}
+
+/* One layer's census, whatever its form; a list knows its keys exactly. */
+bf_census
+bf_layer_census(const bf_layer *layer)
+{
+	bf_census	census = {0, 0.0, 0.0};
+
+	if (layer->form == BF_FORM_LINES)
+		return bf_lines_census(layer->data, layer->shape);
+	census.keys = layer->count;
+	census.fpp = layer->count / 18446744073709551616.0;
+	return census;
+}
+
+/*
+ * All layers together: keys add up (a key is in one layer only), and a stray
+ * key passes if it passes in any.
+ */
+bf_census
+bf_filter_census(const bf_filter *filter)
+{
+	bf_census	total = {0, 0.0, 0.0};
+
+	for (unsigned i = 0; i < filter->layers; i++)
+	{
+		bf_census	census = bf_layer_census(&filter->layer[i]);
+
+		total.bits_set += census.bits_set;
+		total.keys += census.keys;
+		total.fpp = total.fpp + census.fpp - total.fpp * census.fpp;
+	}
+	return total;
 }
 
 /* Hashes of a list fetched at a time: half a TOAST chunk. */

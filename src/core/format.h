@@ -8,7 +8,7 @@
 #ifndef BF_FORMAT_H
 #define BF_FORMAT_H
 
-#include "geometry.h"
+#include "lines.h"
 
 #define BF_FORMAT_VERSION	1
 
@@ -132,10 +132,13 @@ extern uint64_t bf_filter_size(const bf_filter *filter);
 extern void bf_filter_write(bf_filter *filter, uint8_t *bytes, size_t n);
 
 /* Whole-filter operations. */
+extern bool bf_layer_is_empty(const bf_layer *layer);
 extern bool bf_layer_contains(const bf_layer *layer, uint64_t hash);
 extern bool bf_filter_contains(const bf_filter *filter, uint64_t hash);
 extern void bf_filter_contains_many(const bf_filter *filter, const uint64_t *hashes,
 									size_t n, bool *found);
+extern bf_census bf_layer_census(const bf_layer *layer);
+extern bf_census bf_filter_census(const bf_filter *filter);
 extern bool bf_filter_is_empty(const bf_filter *filter);
 
 /*

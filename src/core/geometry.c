@@ -290,6 +290,30 @@ bf_shape_capacity(bf_shape shape, double fpp)
 	return low;
 }
 
+/*
+ * How many bits to expect set in a shape that holds `keys`.  Comparing bits with
+ * this tells whether a layer is full from its contents alone, and on every
+ * platform alike.
+ */
+uint64_t
+bf_shape_bits_set(bf_shape shape, uint64_t keys)
+{
+	unsigned	bits = bf_shape_line_bits(shape);
+	double		lines = (double) bf_shape_lines(shape);
+	double		clear;
+
+	if (shape.words <= BF_LINE_WORDS)
+		clear = power(1.0 - 1.0 / bits, keys * shape.groups * shape.probes);
+	else
+	{
+		/* the mean over the Poisson distribution of a line's keys */
+		double		load = (double) keys * shape.groups / lines;
+
+		clear = exp_minus(load * (1.0 - power(1.0 - 1.0 / bits, shape.probes)));
+	}
+	return (uint64_t) (lines * bits * (1.0 - clear));
+}
+
 /* The false-positive probability to expect of a shape that holds `keys`. */
 double
 bf_shape_fpp(bf_shape shape, uint64_t keys)

@@ -34,6 +34,13 @@ typedef struct bf_shape
 extern bf_shape bf_shape_for(uint64_t capacity, double fpp);
 extern uint64_t bf_shape_capacity(bf_shape shape, double fpp);
 extern double bf_shape_fpp(bf_shape shape, uint64_t keys);
+extern uint64_t bf_shape_bits_set(bf_shape shape, uint64_t keys);
+
+static inline bool
+bf_shape_equal(bf_shape a, bf_shape b)
+{
+	return a.words == b.words && a.groups == b.groups && a.probes == b.probes;
+}
 
 static inline uint64_t
 bf_shape_lines(bf_shape shape)

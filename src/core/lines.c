@@ -83,6 +83,27 @@ bf_lines_can_fold(bf_shape shape)
 	return shape.words >= 2 * BF_LINE_WORDS && bf_shape_lines(shape) % 2 == 0;
 }
 
+/* How many bits would be set if the layer were halved? */
+uint64_t
+bf_lines_folded_bits(const uint8_t *data, bf_shape shape)
+{
+	uint64_t	lines = bf_shape_lines(shape) / 2;
+	uint64_t	set = 0;
+
+	for (uint64_t line = 0; line < lines; line++)
+	{
+		for (unsigned w = 0; w < BF_LINE_WORDS; w++)
+		{
+			const uint8_t *even = data + line * 2 * BF_LINE_BYTES + w * 8;
+
+			set += bf_popcount64(bf_load64(even) | bf_load64(even + BF_LINE_BYTES));
+		}
+		if (line % BF_POLL_EVERY == 0)
+			bf_poll();
+	}
+	return set;
+}
+
 /*
  * Halve a layer.  The result is bit for bit the layer that the same keys would
  * have made in the smaller shape.  `into` may be `from`.

@@ -110,6 +110,7 @@ extern void bf_lines_test_many(const uint8_t *data, bf_shape shape,
 extern void bf_lines_or(uint8_t *into, const uint8_t *from, uint64_t words);
 extern void bf_lines_and(uint8_t *into, const uint8_t *from, uint64_t words);
 extern bool bf_lines_can_fold(bf_shape shape);
+extern uint64_t bf_lines_folded_bits(const uint8_t *data, bf_shape shape);
 extern bf_shape bf_lines_fold(uint8_t *into, const uint8_t *from, bf_shape shape);
 
 /* What the bits now set say about a layer. */

@@ -231,7 +231,8 @@ sub read_filter
 	die "format version $version is unknown\n" if $version != 1;
 	die "hash scheme $filter{scheme} is unknown\n" if $filter{scheme} > $#SCHEMES;
 	die "key class $filter{class} is unknown\n" if $filter{class} > $#CLASSES && $filter{class} != NAMED;
-	die "key class and hash scheme contradict each other\n" if ($filter{class} == 0) != ($filter{scheme} == 0);
+	die "key class and hash scheme contradict each other\n"
+	  if $filter{class} == 0 ? $filter{scheme} != 0 : $filter{class} == 255 ? $filter{scheme} == 0 : $filter{scheme} != 1;
 	die "$count layers\n" if $count < 1 || $count > MAX_LAYERS;
 	die "probability is not between 0 and 1\n" unless $filter{fpp} > 0 && $filter{fpp} < 1;
 	die "max_layers is out of range\n" if $filter{max_layers} > MAX_LAYERS;

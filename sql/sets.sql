@@ -1,0 +1,82 @@
+-- Union and intersection
+
+-- a model: filters of random sets of small numbers, against arrays of them
+CREATE TABLE sets AS
+  SELECT id, capacity, f, members
+  FROM (SELECT id, (array[NULL, 300, 300, 5000, 100000])[1 + id % 5] AS capacity FROM generate_series(1, 60) id) s,
+  LATERAL (SELECT bloom_agg(n, capacity) AS f, array_agg(n) AS members
+           FROM (SELECT ('x' || substr(md5(id || ' ' || i), 1, 4))::bit(16)::int % 4000 AS n FROM generate_series(1, id * id % 300) i) r) m;
+SELECT count(*) AS pairs,
+       count(*) FILTER (WHERE NOT bloom_contains_all(a.f | b.f, a.members || b.members)) AS lost,
+       count(*) FILTER (WHERE a.f | b.f <> b.f | a.f) AS depends_on_order,
+       count(*) FILTER (WHERE a.f | a.f <> a.f) AS not_idempotent,
+       count(*) FILTER (WHERE abs(bloom_cardinality(a.f | b.f) - (SELECT count(*) FROM unnest(CASE WHEN (bloom_stats(a.f | b.f)).layers = 1 THEN array(SELECT DISTINCT unnest(a.members || b.members))
+                                ELSE a.members || b.members END))) > 40) AS miscounted
+FROM sets a, sets b;
+SELECT count(*) AS triples, count(*) FILTER (WHERE NOT bloom_contains_all(a.f | b.f | c.f, a.members || b.members || c.members)) AS lost
+FROM sets a, sets b, sets c WHERE a.id % 7 = 1 AND b.id % 7 = 2 AND c.id % 7 = 3;
+
+-- one geometry: merged, and the same as building from all keys at once
+SELECT a | b = c AS merged, (bloom_stats(a | b)).layers FROM
+  (SELECT bloom_agg(n, 5000) FILTER (WHERE n % 3 = 0) AS a, bloom_agg(n, 5000) FILTER (WHERE n % 3 <> 0) AS b, bloom_agg(n, 5000) AS c FROM generate_series(1, 5000) n) x;
+SELECT a | b = c AS lists, (bloom_stats(a | b)).bytes FROM
+  (SELECT bloom_agg(n, 5000) FILTER (WHERE n % 3 = 0) AS a, bloom_agg(n, 5000) FILTER (WHERE n % 3 <> 0) AS b, bloom_agg(n, 5000) AS c FROM generate_series(1, 50) n) x;
+SELECT a | b = c AS list_and_lines FROM
+  (SELECT bloom_agg(n, 5000) FILTER (WHERE n % 99 = 0) AS a, bloom_agg(n, 5000) FILTER (WHERE n % 99 <> 0) AS b, bloom_agg(n, 5000) AS c FROM generate_series(1, 3000) n) x;
+
+-- other geometries, or too many keys for one layer: side by side, and honest about it
+SELECT (s).layers, (s).capacity, abs((s).cardinality - 3000) < 60 AS counted, round((s).fpp::numeric, 2) AS fpp FROM
+  (SELECT bloom_stats(bloom_agg(n) FILTER (WHERE n <= 1000) | bloom_agg(n) FILTER (WHERE n > 1000)) AS s FROM generate_series(1, 3000) n) x;
+SELECT (s).layers, (s).fpp < 0.021 AS no_layer_overfull FROM
+  (SELECT bloom_stats(bloom_agg(n, 2000) FILTER (WHERE n % 2 = 0) | bloom_agg(n, 2000) FILTER (WHERE n % 2 = 1)) AS s FROM generate_series(1, 4000) n) x;
+-- a fixed size takes everything
+SELECT (s).layers, (s).fpp > 0.1 AS overfull FROM
+  (SELECT bloom_stats(bloom_add_all(bloom_new(2000), array_agg(n) FILTER (WHERE n % 2 = 0)) | bloom_add_all(bloom_new(2000), array_agg(n) FILTER (WHERE n % 2 = 1))) AS s FROM generate_series(1, 4000) n) x;
+
+-- intersection: one geometry; nothing in both is lost, and little else is kept
+SELECT count(*) AS pairs,
+       count(*) FILTER (WHERE NOT bloom_contains_all(a.f & b.f, array(SELECT unnest(a.members) INTERSECT SELECT unnest(b.members)))) AS lost,
+       count(*) FILTER (WHERE a.f & b.f <> b.f & a.f) AS depends_on_order
+FROM sets a, sets b WHERE a.capacity = b.capacity;
+SELECT outcome('SELECT bloom_agg(1) & bloom_agg(n) FROM generate_series(1, 100) n');
+SELECT outcome('SELECT (bloom_agg(1) | bloom_agg(n)) & bloom_agg(n) FROM generate_series(1, 100) n');
+SELECT outcome('SELECT bloom_agg(1, 10) & bloom_agg(''x'', 10)');
+SELECT outcome('SELECT bloom_agg(1, 10) | bloom_agg(''x'', 10)');
+SELECT outcome('SELECT bloom_union_agg(f) FROM (SELECT bloom_agg(1) UNION ALL SELECT bloom_agg(''x'')) v(f)');
+SELECT outcome('SELECT bloom_intersection_agg(f) FROM (SELECT bloom_agg(1) UNION ALL SELECT bloom_agg(1.5)) v(f)');
+SELECT outcome('SELECT bloom_intersection_agg(f) FROM (SELECT bloom_agg(n) AS f FROM generate_series(1, 300) n GROUP BY n < 9) x');
+
+-- empty filters: the identity of union, whatever their geometry; nothing in common with anything
+SELECT f | e = f AND e | f = f AS identity, bloom_cardinality(f & bloom_new(100)) AS common, (bloom_stats(bloom_new(5) | bloom_new(500))).capacity AS larger
+FROM (SELECT bloom_agg(n, 100) AS f FROM generate_series(1, 90) n) x, (VALUES (bloom_new(1)), (bloom_new(100)), (bloom_new(100000, 0.5))) v(e);
+
+-- NULL
+\pset null NULL
+SELECT bloom_new(1) | NULL AS union, NULL & bloom_new(1) AS intersection, bloom_union(NULL, NULL) AS both;
+
+-- the limit of layers
+SELECT outcome('SELECT (bloom_stats(bloom_union_agg(f))).layers FROM (SELECT bloom_agg(n, 10 + g * 50) AS f FROM generate_series(1, 64) g, generate_series(1, 100 + g * 50) n GROUP BY g) x');
+SELECT outcome('SELECT (bloom_stats(bloom_union_agg(f))).layers FROM (SELECT bloom_agg(n, 10 + g * 50) AS f FROM generate_series(1, 65) g, generate_series(1, 100 + g * 50) n GROUP BY g) x');
+
+-- aggregates: no input, only NULLs, one, many; in place, and parallel
+SELECT bloom_union_agg(f) IS NULL AS union_null, bloom_cardinality(bloom_union_agg(f)) AS union_keys, bloom_intersection_agg(f) IS NULL AS intersection_null FROM sets WHERE false;
+SELECT bloom_cardinality(bloom_union_agg(f)) AS union_keys, bloom_intersection_agg(f) IS NULL AS intersection_null FROM (VALUES (NULL::bloom), (NULL)) v(f);
+SELECT bloom_union_agg(f) = bloom_agg(1) AS union, bloom_intersection_agg(f) = bloom_agg(1) AS intersection FROM (SELECT NULL UNION ALL SELECT bloom_agg(1) UNION ALL SELECT NULL) v(f);
+SELECT bloom_contains_all(bloom_union_agg(f), (SELECT array_agg(m) FROM sets, unnest(members) m)) AS all_found FROM sets;
+
+CREATE TABLE shards AS SELECT g, bloom_agg(n, 60000) AS f, bloom_agg(n, 60000) | (SELECT bloom_agg(-m, 60000) FROM generate_series(1, 500) m) AS common
+  FROM generate_series(1, 60000) n, LATERAL (SELECT n % 40 AS g) x GROUP BY g;
+ALTER TABLE shards SET (parallel_workers = 2);
+ANALYZE shards;
+CREATE TABLE whole AS SELECT bloom_union_agg(f) AS u, bloom_intersection_agg(common) AS i FROM shards;
+SELECT u = (SELECT bloom_agg(n, 60000) FROM generate_series(1, 60000) n) AS union, bloom_cardinality(i) BETWEEN 500 AND 700 AS intersection,
+       (SELECT bool_and(bloom_contains(i, -m)) FROM generate_series(1, 500) m) AS all_found FROM whole;
+SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0; SET max_parallel_workers_per_gather = 2;
+EXPLAIN (COSTS OFF) SELECT bloom_union_agg(f), bloom_intersection_agg(common) FROM shards;
+SELECT u = (SELECT bloom_union_agg(f) FROM shards) AS union, i = (SELECT bloom_intersection_agg(common) FROM shards) AS intersection FROM whole;
+SELECT bloom_intersection_agg(f) IS NULL AS none FROM shards WHERE g < 0;
+RESET ALL;
+
+-- stored filters are not changed by being aggregated
+SELECT bloom_cardinality(f) = 1500 AS unchanged FROM shards WHERE g = 0;
+SELECT bloom_cardinality(grows) AS keys FROM (SELECT g, bloom_union_agg(f) OVER (ORDER BY g) AS grows FROM shards WHERE g < 3) x ORDER BY g;

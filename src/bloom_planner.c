@@ -1,0 +1,243 @@
+/*
+ * bloom_planner.c
+ *		What the planner should know about bloom filters.
+ *
+ * The selectivity of bloom_contains(filter, column) can be told from the filter
+ * when that is a constant.  It must not be told when the filter is a subquery
+ * used as a check before a join: the join clause is the same condition once
+ * more, the planner multiplies the two as if they were independent, and the
+ * better the estimate of the scan, the worse that of the join (54 times too low
+ * when tried).  So there it is close to 1.
+ */
+#include "compat.h"
+
+#include "access/detoast.h"
+#include "access/htup_details.h"
+#include "catalog/pg_statistic.h"
+#include "nodes/nodeFuncs.h"
+#include "nodes/pathnodes.h"
+#include "nodes/supportnodes.h"
+#include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
+#include "utils/lsyscache.h"
+#include "utils/selfuncs.h"
+
+#include "filter.h"
+
+/* A filter that is made while the query runs, to thin out a join's input. */
+#define PREFILTER_SELECTIVITY	0.95
+
+/* A filter in each row, or one given at execution: nothing is known. */
+#define DEFAULT_SELECTIVITY		0.1
+
+/* Costs in units of cpu_operator_cost; all above that of a plain operator. */
+#define COST_IN_CACHE			3	/* hashing and a probe of a small filter */
+#define COST_IN_MEMORY			8	/* the same with a memory access */
+#define COST_STORED				100 /* slices from a TOAST table */
+#define CACHED_BYTES			(256 * 1024)
+
+/* ----------------------------------------------------------------
+ * Selectivity
+ * ----------------------------------------------------------------
+ */
+
+/* What the column's statistics say about the keys of a constant filter. */
+typedef struct ColumnShare
+{
+	double		values;			/* most common values looked at */
+	double		values_found;	/* and found in the filter */
+	double		rows;			/* share of the rows that have them */
+	double		rows_found;
+	double		sampled;		/* other values looked at: the histogram's */
+	double		sampled_found;
+} ColumnShare;
+
+/* Ask the filter for the values of one slot of statistics. */
+static int
+count_found(const bf_filter *filter, AttStatsSlot *slot, double *rows, double *rows_found)
+{
+	KeyType    *type = key_type(slot->valuetype, slot->stacoll, CurrentMemoryContext);
+	int			found = 0;
+
+	for (int i = 0; i < slot->nvalues; i++)
+	{
+		uint64		hash = key_hash(type, slot->values[i]);
+		KeyClass	class = filter_class(filter);
+		bool		hit = key_class_equal(&class, &type->class) && bf_filter_contains(filter, hash);
+
+		found += hit;
+		if (rows != NULL)
+		{
+			*rows += slot->numbers[i];
+			if (hit)
+				*rows_found += slot->numbers[i];
+		}
+	}
+	return found;
+}
+
+static ColumnShare
+look_at_column(const bf_filter *filter, VariableStatData *column)
+{
+	ColumnShare share = {0};
+	AttStatsSlot slot;
+
+	if (!HeapTupleIsValid(column->statsTuple))
+		return share;
+	if (get_attstatsslot(&slot, column->statsTuple, STATISTIC_KIND_MCV, InvalidOid,
+						 ATTSTATSSLOT_VALUES | ATTSTATSSLOT_NUMBERS))
+	{
+		share.values = slot.nvalues;
+		share.values_found = count_found(filter, &slot, &share.rows, &share.rows_found);
+		free_attstatsslot(&slot);
+	}
+	if (get_attstatsslot(&slot, column->statsTuple, STATISTIC_KIND_HISTOGRAM, InvalidOid, ATTSTATSSLOT_VALUES))
+	{
+		share.sampled = slot.nvalues;
+		share.sampled_found = count_found(filter, &slot, NULL, NULL);
+		free_attstatsslot(&slot);
+	}
+	return share;
+}
+
+/*
+ * A constant filter: the share of the rows whose most common values it holds,
+ * plus its share of the other distinct values, plus false positives.  Where
+ * that share is large, the histogram's values show it better: the filter may
+ * hold keys that the column does not have.
+ */
+static double
+constant_selectivity(const bf_filter *filter, VariableStatData *column)
+{
+	bf_census	census = bf_filter_census(filter);
+	ColumnShare share = look_at_column(filter, column);
+	bool		is_default;
+	double		distinct = get_variable_numdistinct(column, &is_default);
+	double		nulls = HeapTupleIsValid(column->statsTuple) ?
+		((Form_pg_statistic) GETSTRUCT(column->statsTuple))->stanullfrac : 0.0;
+	double		others = Max(1.0 - nulls - share.rows, 0.0);
+	double		other_values = Max(distinct - share.values, 1.0);
+	double		held = Min(Max(census.keys - share.values_found, 0.0) / other_values, 1.0);
+
+	if (share.sampled >= 20 && held >= 0.1)
+		held = Min(held, share.sampled_found / share.sampled);
+	return share.rows_found + others * (held + (1.0 - held) * census.fpp);
+}
+
+static double
+contains_selectivity(PlannerInfo *root, List *args, int varRelid)
+{
+	Node	   *filter_node = estimate_expression_value(root, linitial(args));
+	VariableStatData column;
+	double		selectivity;
+
+	if (IsA(filter_node, Const))
+	{
+		Const	   *constant = (Const *) filter_node;
+		bf_filter	filter;
+
+		if (constant->constisnull)
+			return 0.0;
+		filter_open(&filter, (struct varlena *) PG_DETOAST_DATUM(constant->constvalue));
+		examine_variable(root, lsecond(args), varRelid, &column);
+		selectivity = constant_selectivity(&filter, &column);
+		ReleaseVariableStats(column);
+		CLAMP_PROBABILITY(selectivity);
+		return selectivity;
+	}
+	if (IsA(filter_node, Param) && ((Param *) filter_node)->paramkind == PARAM_EXEC)
+		return PREFILTER_SELECTIVITY;
+	return DEFAULT_SELECTIVITY;
+}
+
+/* ----------------------------------------------------------------
+ * Cost
+ * ----------------------------------------------------------------
+ */
+
+/*
+ * Probing costs more than a comparison, so cheap conditions come first; and a
+ * filter in each row costs its TOAST slices.
+ */
+static double
+contains_cost(Node *call)
+{
+	List	   *args = NIL;
+	Node	   *filter;
+
+	if (call != NULL && IsA(call, FuncExpr))
+		args = ((FuncExpr *) call)->args;
+	else if (call != NULL && IsA(call, OpExpr))
+		args = ((OpExpr *) call)->args;
+	if (args == NIL)
+		return COST_IN_MEMORY;
+	filter = linitial(args);
+	if (IsA(filter, Const) && !((Const *) filter)->constisnull)
+		return toast_raw_datum_size(((Const *) filter)->constvalue) <= CACHED_BYTES ? COST_IN_CACHE : COST_IN_MEMORY;
+	if (contain_var_clause(filter))
+		return COST_STORED;
+	return COST_IN_MEMORY;
+}
+
+/* Support function of bloom_contains. */
+PG_FUNCTION_INFO_V1(bloom_contains_support);
+Datum
+bloom_contains_support(PG_FUNCTION_ARGS)
+{
+	Node	   *request = (Node *) PG_GETARG_POINTER(0);
+
+	if (IsA(request, SupportRequestSelectivity))
+	{
+		SupportRequestSelectivity *selectivity = (SupportRequestSelectivity *) request;
+
+		selectivity->selectivity = contains_selectivity(selectivity->root, selectivity->args, selectivity->varRelid);
+		PG_RETURN_POINTER(request);
+	}
+	if (IsA(request, SupportRequestCost))
+	{
+		SupportRequestCost *cost = (SupportRequestCost *) request;
+
+		cost->startup = 0;
+		cost->per_tuple = contains_cost(cost->node) * cpu_operator_cost;
+		PG_RETURN_POINTER(request);
+	}
+	PG_RETURN_POINTER(NULL);
+}
+
+/* Estimators of the operator @>. */
+PG_FUNCTION_INFO_V1(bloom_contains_sel);
+Datum
+bloom_contains_sel(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_FLOAT8(contains_selectivity((PlannerInfo *) PG_GETARG_POINTER(0),
+										  (List *) PG_GETARG_POINTER(2), PG_GETARG_INT32(3)));
+}
+
+PG_FUNCTION_INFO_V1(bloom_contains_joinsel);
+Datum
+bloom_contains_joinsel(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_FLOAT8(contains_selectivity((PlannerInfo *) PG_GETARG_POINTER(0),
+										  (List *) PG_GETARG_POINTER(2), 0));
+}
+
+/* Support function of bloom_add and bloom_add_all: they can work in place. */
+PG_FUNCTION_INFO_V1(bloom_add_support);
+Datum
+bloom_add_support(PG_FUNCTION_ARGS)
+{
+#if BF_MODIFY_IN_PLACE
+	Node	   *request = (Node *) PG_GETARG_POINTER(0);
+
+	if (IsA(request, SupportRequestModifyInPlace))
+	{
+		SupportRequestModifyInPlace *modify = (SupportRequestModifyInPlace *) request;
+		Param	   *filter = linitial(modify->args);
+
+		/* keys are hashed before the filter is touched, so they may refer to it */
+		if (IsA(filter, Param) && filter->paramkind == PARAM_EXTERN && filter->paramid == modify->paramid)
+			PG_RETURN_POINTER(filter);
+	}
+#endif
+	PG_RETURN_POINTER(NULL);
+}
