@@ -48,63 +48,45 @@ typedef struct ColumnShare
 	double		values_found;	/* and found in the filter */
 	double		rows;			/* share of the rows that have them */
 	double		rows_found;
-	double		sampled;		/* other values looked at: the histogram's */
-	double		sampled_found;
 } ColumnShare;
 
-/* Ask the filter for the values of one slot of statistics. */
-static int
-count_found(const bf_filter *filter, AttStatsSlot *slot, double *rows, double *rows_found)
-{
-	KeyType    *type = key_type(slot->valuetype, slot->stacoll, CurrentMemoryContext);
-	int			found = 0;
-
-	for (int i = 0; i < slot->nvalues; i++)
-	{
-		uint64		hash = key_hash(type, slot->values[i]);
-		KeyClass	class = filter_class(filter);
-		bool		hit = key_class_equal(&class, &type->class) && bf_filter_contains(filter, hash);
-
-		found += hit;
-		if (rows != NULL)
-		{
-			*rows += slot->numbers[i];
-			if (hit)
-				*rows_found += slot->numbers[i];
-		}
-	}
-	return found;
-}
-
+/*
+ * Ask the filter for the most common values.  (The histogram's values would
+ * tell about the others, were they not spaced so evenly: of a column of numbers
+ * they may all be odd.)
+ */
 static ColumnShare
 look_at_column(const bf_filter *filter, VariableStatData *column)
 {
 	ColumnShare share = {0};
+	KeyClass	class = filter_class(filter);
 	AttStatsSlot slot;
+	KeyType    *type;
 
-	if (!HeapTupleIsValid(column->statsTuple))
+	if (!HeapTupleIsValid(column->statsTuple) ||
+		!get_attstatsslot(&slot, column->statsTuple, STATISTIC_KIND_MCV, InvalidOid,
+						  ATTSTATSSLOT_VALUES | ATTSTATSSLOT_NUMBERS))
 		return share;
-	if (get_attstatsslot(&slot, column->statsTuple, STATISTIC_KIND_MCV, InvalidOid,
-						 ATTSTATSSLOT_VALUES | ATTSTATSSLOT_NUMBERS))
+	type = key_type(slot.valuetype, slot.stacoll, CurrentMemoryContext);
+	for (int i = 0; i < slot.nvalues; i++)
 	{
-		share.values = slot.nvalues;
-		share.values_found = count_found(filter, &slot, &share.rows, &share.rows_found);
-		free_attstatsslot(&slot);
+		uint64		hash = key_hash(type, slot.values[i]);
+
+		share.values++;
+		share.rows += slot.numbers[i];
+		if (key_class_equal(&class, &type->class) && bf_filter_contains(filter, hash))
+		{
+			share.values_found++;
+			share.rows_found += slot.numbers[i];
+		}
 	}
-	if (get_attstatsslot(&slot, column->statsTuple, STATISTIC_KIND_HISTOGRAM, InvalidOid, ATTSTATSSLOT_VALUES))
-	{
-		share.sampled = slot.nvalues;
-		share.sampled_found = count_found(filter, &slot, NULL, NULL);
-		free_attstatsslot(&slot);
-	}
+	free_attstatsslot(&slot);
 	return share;
 }
 
 /*
  * A constant filter: the share of the rows whose most common values it holds,
- * plus its share of the other distinct values, plus false positives.  Where
- * that share is large, the histogram's values show it better: the filter may
- * hold keys that the column does not have.
+ * plus its share of the other distinct values, plus false positives.
  */
 static double
 constant_selectivity(const bf_filter *filter, VariableStatData *column)
@@ -119,8 +101,6 @@ constant_selectivity(const bf_filter *filter, VariableStatData *column)
 	double		other_values = Max(distinct - share.values, 1.0);
 	double		held = Min(Max(census.keys - share.values_found, 0.0) / other_values, 1.0);
 
-	if (share.sampled >= 20 && held >= 0.1)
-		held = Min(held, share.sampled_found / share.sampled);
 	return share.rows_found + others * (held + (1.0 - held) * census.fpp);
 }
 
