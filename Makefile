@@ -11,18 +11,21 @@ MODULE_big = bloomfilter
 PGFILEDESC = "bloomfilter - membership filters as SQL values"
 
 CORE = src/core/geometry.o src/core/lines.o src/core/hashlist.o \
-       src/core/format.o src/core/base64.o
+       src/core/format.o src/core/growth.o src/core/base64.o
 OBJS = bloomfilter.o $(CORE) src/key.o src/filter.o \
        src/bloom_build.o src/bloom_expanded.o src/bloom_agg.o \
        src/bloom_io.o src/bloom_ops.o src/bloom_planner.o src/bloom_probe.o src/bloom_sets.o src/bloom_stats.o
 
-REGRESS = setup keys class fpp canonical input nulls aggregates bounds sets stored planner plpgsql travel catalog
+REGRESS = setup keys class fpp canonical input nulls aggregates bounds sets growth stored planner plpgsql travel catalog
 REGRESS_OPTS = --load-extension=bloomfilter
 
-# Symbols are hidden (everything that SQL calls is exported by name), and
-# floating-point operations are never fused, so that a filter's geometry is
-# the same on every machine.
-PG_CFLAGS = -fvisibility=hidden -ffp-contract=off -std=gnu11 $(EXTRA_CFLAGS)
+# Symbols are hidden: everything that SQL calls is exported by name.
+#
+# Floating-point operations are neither fused nor carried out in more precision
+# than asked for, so that a filter's geometry is the same on every machine.
+SAME_FLOATS = -ffp-contract=off $(shell echo | $(CC) -Werror -fexcess-precision=standard \
+	-x c -c -o /dev/null - 2>/dev/null && echo -fexcess-precision=standard)
+PG_CFLAGS = -fvisibility=hidden -std=gnu11 $(SAME_FLOATS) $(EXTRA_CFLAGS)
 SHLIB_LINK = -lm $(EXTRA_LDFLAGS)
 
 # LLVM bitcode needs the very clang that the server was built with; nothing
@@ -38,7 +41,7 @@ include $(PGXS)
 HEADERS_ALL = $(wildcard src/*.h src/core/*.h)
 $(OBJS): $(HEADERS_ALL)
 
-UNIT_CFLAGS = -std=gnu11 -O2 -g -ffp-contract=off -Wall -Wextra -Werror
+UNIT_CFLAGS = -std=gnu11 -O2 -g $(SAME_FLOATS) -Wall -Wextra -Werror
 
 test/unit/core_test: test/unit/core_test.c $(CORE:.o=.c) $(HEADERS_ALL)
 	$(CC) $(UNIT_CFLAGS) $(EXTRA_CFLAGS) -o $@ $< $(CORE:.o=.c) -lm $(EXTRA_LDFLAGS)

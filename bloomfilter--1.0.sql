@@ -81,14 +81,16 @@ COMMENT ON OPERATOR CLASS bloom_ops USING hash IS 'hashing of filters by their b
 -- Making a filter and adding to it
 ------------------------------------------------------------------
 
-CREATE FUNCTION bloom_new(capacity bigint, fpp float8 DEFAULT 0.01) RETURNS bloom
+CREATE FUNCTION bloom_new(
+    capacity bigint, fpp float8 DEFAULT 0.01,
+    growth integer DEFAULT NULL, max_layers integer DEFAULT NULL) RETURNS bloom
   AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
 CREATE FUNCTION bloom_add_support(internal) RETURNS internal
   AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 CREATE FUNCTION bloom_add_all(filter bloom, keys anyarray) RETURNS bloom
   AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE SUPPORT bloom_add_support;
 
-COMMENT ON FUNCTION bloom_new(bigint, float8) IS 'an empty filter for so many keys at such a false-positive probability';
+COMMENT ON FUNCTION bloom_new(bigint, float8, integer, integer) IS 'an empty filter that grows, has a fixed size (growth => 0), or rotates (max_layers)';
 COMMENT ON FUNCTION bloom_add_all(bloom, anyarray) IS 'the filter with all keys of an array added';
 COMMENT ON FUNCTION bloom_add_support(internal) IS 'planner support';
 
@@ -103,32 +105,23 @@ COMMENT ON FUNCTION bloom_contains_support(internal) IS 'planner support';
 COMMENT ON FUNCTION bloom_contains_sel(internal, oid, internal, integer) IS 'restriction selectivity of @>';
 COMMENT ON FUNCTION bloom_contains_joinsel(internal, oid, internal, smallint, internal) IS 'join selectivity of @>';
 
--- Functions of a key take anyelement and, so that literals of unknown type,
--- varchar and the like resolve, text and "char".
-DO $$
-DECLARE
-  key text;
-BEGIN
-  FOREACH key IN ARRAY ARRAY['anyelement', 'text', '"char"'] LOOP
-    EXECUTE format($f$
-      CREATE FUNCTION bloom_add(filter bloom, key %1$s) RETURNS bloom
-        AS 'MODULE_PATHNAME', 'bloom_add' LANGUAGE C IMMUTABLE PARALLEL SAFE
-        SUPPORT bloom_add_support;
-      CREATE FUNCTION bloom_contains(filter bloom, key %1$s) RETURNS boolean
-        AS 'MODULE_PATHNAME', 'bloom_contains' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
-        SUPPORT bloom_contains_support;
-      CREATE OPERATOR @> (LEFTARG = bloom, RIGHTARG = %1$s, FUNCTION = bloom_contains,
-        RESTRICT = bloom_contains_sel, JOIN = bloom_contains_joinsel);
-      CREATE FUNCTION bloom_hash(key %1$s) RETURNS bigint
-        AS 'MODULE_PATHNAME', 'bloom_hash' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+-- Keys are anycompatible: then literals of unknown type are text, and every
+-- other key keeps its own type.
+CREATE FUNCTION bloom_add(filter bloom, key anycompatible) RETURNS bloom
+  AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE SUPPORT bloom_add_support;
+CREATE FUNCTION bloom_contains(filter bloom, key anycompatible) RETURNS boolean
+  AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE SUPPORT bloom_contains_support;
+CREATE FUNCTION bloom_hash(key anycompatible) RETURNS bigint
+  AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE OPERATOR @> (
+  LEFTARG = bloom, RIGHTARG = anycompatible, FUNCTION = bloom_contains,
+  RESTRICT = bloom_contains_sel, JOIN = bloom_contains_joinsel
+);
 
-      COMMENT ON FUNCTION bloom_add(bloom, %1$s) IS 'the filter with a key added';
-      COMMENT ON FUNCTION bloom_contains(bloom, %1$s) IS 'can the key have been added? false: certainly not';
-      COMMENT ON OPERATOR @> (bloom, %1$s) IS 'can the key have been added?';
-      COMMENT ON FUNCTION bloom_hash(%1$s) IS 'the 64-bit hash that a key has in every filter';
-      $f$, key);
-  END LOOP;
-END $$;
+COMMENT ON FUNCTION bloom_add(bloom, anycompatible) IS 'the filter with a key added';
+COMMENT ON FUNCTION bloom_contains(bloom, anycompatible) IS 'can the key have been added? false: certainly not';
+COMMENT ON FUNCTION bloom_hash(anycompatible) IS 'the 64-bit hash that a key has in every filter';
+COMMENT ON OPERATOR @> (bloom, anycompatible) IS 'can the key have been added?';
 
 CREATE FUNCTION bloom_contains_any(filter bloom, keys anyarray) RETURNS boolean
   AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
@@ -192,6 +185,13 @@ CREATE FUNCTION bloom_stats(
     OUT target_fpp float8, OUT fpp float8, OUT growth integer,
     OUT max_layers integer, OUT key_class text, OUT format_version integer)
   AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION bloom_layers(
+    filter bloom,
+    OUT layer integer, OUT capacity bigint, OUT cardinality bigint, OUT bytes bigint,
+    OUT hashes integer, OUT fill float8, OUT fpp float8) RETURNS SETOF record
+  AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE ROWS 3;
+CREATE FUNCTION bloom_compact(filter bloom) RETURNS bloom
+  AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 CREATE FUNCTION bloom_plan(
     capacity bigint, fpp float8 DEFAULT 0.01,
     OUT bytes bigint, OUT bits_per_key float8, OUT hashes integer)
@@ -200,13 +200,16 @@ CREATE FUNCTION bloom_plan(
 COMMENT ON FUNCTION bloom_cardinality(bloom) IS 'estimated number of distinct keys in the filter';
 COMMENT ON FUNCTION bloom_fpp(bloom) IS 'probability, as the filter is now, that a key that was not added is reported';
 COMMENT ON FUNCTION bloom_stats(bloom) IS 'geometry, contents and false-positive probability of the filter';
+COMMENT ON FUNCTION bloom_layers(bloom) IS 'the layers of the filter, the oldest first';
+COMMENT ON FUNCTION bloom_compact(bloom) IS 'the same keys in fewer bytes';
 COMMENT ON FUNCTION bloom_plan(bigint, float8) IS 'what a filter would cost: size, bits per key, hashes';
 
 ------------------------------------------------------------------
 -- Aggregates
 --
 -- Over the common types the transition type is bloom, over any other type it
--- is internal; see src/bloom_agg.c for the reason.
+-- is internal; see src/bloom_agg.c for the reason.  (This runs as superuser:
+-- every function called in the block is named with its schema.)
 ------------------------------------------------------------------
 
 CREATE FUNCTION bloom_agg_combine(bloom, bloom) RETURNS bloom
@@ -250,8 +253,8 @@ BEGIN
     FOREACH args IN ARRAY ARRAY[
       'key %1$s', 'key %1$s, capacity bigint', 'key %1$s, capacity bigint, fpp float8']
     LOOP
-      args := format(args, key);
-      EXECUTE format($f$
+      args := pg_catalog.format(args, key);
+      EXECUTE pg_catalog.format($f$
         CREATE FUNCTION bloom_agg_transition(state %2$s, %1$s) RETURNS %2$s
           AS 'MODULE_PATHNAME', %3$L LANGUAGE C IMMUTABLE PARALLEL SAFE;
         CREATE AGGREGATE bloom_agg(%1$s) (

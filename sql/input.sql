@@ -53,6 +53,27 @@ SELECT outcome('SELECT bloom_plan(1000000000)');
 SELECT outcome('SELECT bloom_agg(1, 1000000000)');
 SELECT outcome('SELECT (bloom_plan(430000000)).bytes');
 
+-- a crafted state of another shape than its header says: refused, not merged
+CREATE AGGREGATE merge_states(bloom) (SFUNC = bloom_agg_combine, STYPE = bloom);
+SELECT outcome($$SELECT merge_states(f) FROM (SELECT bloom_agg(n, 10) AS f FROM generate_series(1, 10) n
+  UNION ALL SELECT (overlay(substr(bloom_agg(n, 10)::bytea, 1, 28) placing '\x40000000' from 17) || decode(repeat('ff', 512), 'hex'))::bloom FROM generate_series(1, 10) n) x$$);
+DROP AGGREGATE merge_states(bloom);
+-- an aggregate without our final function: its states are filters all the same
+CREATE AGGREGATE unfinished(int) (SFUNC = bloom_agg_transition, STYPE = bloom);
+SELECT bloom_contains(f, 3) AND NOT bloom_contains(f, 77) AS contains, f::bytea::bloom = f::text::bloom AS same, (bloom_stats(f)).cardinality FROM (SELECT unfinished(n) AS f FROM generate_series(1, 5) n) x;
+DROP AGGREGATE unfinished(int);
+
+-- a NULL key does not excuse a wrong parameter
+SELECT outcome('SELECT bloom_agg(k, c ORDER BY o) FROM (VALUES (1, 1, 20), (2, NULL, 10)) v(o, k, c)');
+
+-- the parameters of growth
+SELECT outcome('SELECT bloom_new(10, growth => -1)');
+SELECT outcome('SELECT bloom_new(10, growth => 101)');
+SELECT outcome('SELECT bloom_new(10, max_layers => 1)');
+SELECT outcome('SELECT bloom_new(10, max_layers => 65)');
+SELECT outcome('SELECT bloom_new(10, growth => 2, max_layers => 5)');
+SELECT outcome('SELECT bloom_new(100000000, max_layers => 64)');
+
 -- support functions cannot be called by hand
 SELECT outcome('SELECT bloom_agg_transition(null, 1)');
 SELECT outcome('SELECT bloom_agg_combine(bloom_new(1), bloom_new(1))');

@@ -173,10 +173,17 @@ SELECT outcome('SELECT bloom_agg(c) FROM folded');
 SELECT outcome('SELECT bloom_agg(c, 100) FROM folded');
 SELECT outcome('SELECT bloom_agg(c) OVER () FROM folded');
 SELECT outcome('SELECT bloom_agg(c::folded_domain) FROM folded');
-SELECT outcome('SELECT bloom_contains(bloom_new(10), c) FROM folded');
-SELECT outcome('SELECT bloom_add(bloom_new(10), c) FROM folded');
-SELECT outcome('SELECT bloom_hash(c) FROM folded');
 SELECT outcome('SELECT bloom_contains(bloom_agg(lower(c::text)), ''key'') FROM folded');
+-- functions take it as a class of its own, never as text
+SELECT outcome('SELECT bloom_contains(bloom_add(bloom_new(10), c), ''KEY''::citext) FROM folded');
+SELECT outcome('SELECT bloom_contains((SELECT bloom_agg(lower(c::text)) FROM folded), c) FROM folded');
+SELECT outcome('SELECT bloom_contains(bloom_agg(''key''), ''KEY''::citext)');
+SELECT outcome('SELECT bloom_contains(bloom_add(bloom_new(10), c), ''key'') FROM folded');
+PREPARE folded_probe(citext) AS SELECT bloom_contains(bloom_agg('key'), $1);
+SELECT outcome('EXECUTE folded_probe(''KEY'')');
+-- literals and parameters without a type are text
+PREPARE untyped AS SELECT bloom_contains(bloom_agg('key'), $1), bloom_hash($2) = bloom_hash('b'::text), bloom_agg('key') @> $3;
+EXECUTE untyped('key', 'b', 'nothing');
 -- in an array it keeps its type, and its own idea of equality
 SELECT bloom_contains(bloom_agg(array[c]), array['KEY']::citext[]) AS by_its_own_hash,
        (bloom_stats(bloom_agg(array[c]))).key_class FROM folded;
@@ -190,6 +197,25 @@ SELECT bloom_hash(array[row(1, array[row(2, '{3}')]::leaf[])::branch]) = bloom_h
 -- of an anonymous record inside of something else, nobody knows the columns
 SELECT outcome('SELECT bloom_hash(array[row(1, 2)])');
 SELECT outcome('SELECT bloom_hash(row(1, row(2, 3)))');
+
+-- strings of which nobody can say when they are equal
+CREATE TABLE mixed (a text COLLATE ignoring, b text COLLATE "C");
+INSERT INTO mixed VALUES ('x', 'y');
+SELECT outcome('SELECT bloom_agg(coalesce(a, b)) FROM mixed');
+SELECT outcome('SELECT bloom_contains(bloom_new(10), coalesce(a, b)) FROM mixed');
+SELECT outcome('SELECT bloom_add_all(bloom_new(10), array[a, b]) FROM mixed');
+
+-- a row type that is altered between two calls of one call site
+CREATE TYPE altered AS (a text, b int);
+CREATE FUNCTION hash_altered(r altered) RETURNS bigint LANGUAGE plpgsql AS $$ BEGIN RETURN bloom_hash(r); END $$;
+BEGIN;
+SELECT hash_altered(row('x', 1)) = bloom_hash(row('x'::text, 1)) AS before;
+ALTER TYPE altered ALTER ATTRIBUTE a TYPE int;
+SELECT hash_altered(row(7, 1)) = bloom_hash(row(7, 1)) AS after;
+COMMIT;
+-- rows of alternating types: an error, since they are different classes
+SELECT outcome('SELECT bloom_agg(CASE WHEN n % 2 = 0 THEN row(n) ELSE row(n::text) END) FROM generate_series(1, 4) n');
+SELECT bloom_contains(bloom_agg(CASE WHEN n % 2 = 0 THEN row(n) ELSE row(n::bigint) END), row(7)) AS same_class FROM generate_series(1, 1000) n;
 
 -- enum names that look like something else
 CREATE TYPE shade AS ENUM ('x');

@@ -31,7 +31,7 @@ SELECT (s).layers, (s).fpp < 0.021 AS no_layer_overfull FROM
   (SELECT bloom_stats(bloom_agg(n, 2000) FILTER (WHERE n % 2 = 0) | bloom_agg(n, 2000) FILTER (WHERE n % 2 = 1)) AS s FROM generate_series(1, 4000) n) x;
 -- a fixed size takes everything
 SELECT (s).layers, (s).fpp > 0.1 AS overfull FROM
-  (SELECT bloom_stats(bloom_add_all(bloom_new(2000), array_agg(n) FILTER (WHERE n % 2 = 0)) | bloom_add_all(bloom_new(2000), array_agg(n) FILTER (WHERE n % 2 = 1))) AS s FROM generate_series(1, 4000) n) x;
+  (SELECT bloom_stats(bloom_add_all(bloom_new(2000, growth => 0), array_agg(n) FILTER (WHERE n % 2 = 0)) | bloom_add_all(bloom_new(2000, growth => 0), array_agg(n) FILTER (WHERE n % 2 = 1))) AS s FROM generate_series(1, 4000) n) x;
 
 -- intersection: one geometry; nothing in both is lost, and little else is kept
 SELECT count(*) AS pairs,
@@ -55,8 +55,8 @@ FROM (SELECT bloom_agg(n, 100) AS f FROM generate_series(1, 90) n) x, (VALUES (b
 SELECT bloom_new(1) | NULL AS union, NULL & bloom_new(1) AS intersection, bloom_union(NULL, NULL) AS both;
 
 -- the limit of layers
-SELECT outcome('SELECT (bloom_stats(bloom_union_agg(f))).layers FROM (SELECT bloom_agg(n, 10 + g * 50) AS f FROM generate_series(1, 64) g, generate_series(1, 100 + g * 50) n GROUP BY g) x');
-SELECT outcome('SELECT (bloom_stats(bloom_union_agg(f))).layers FROM (SELECT bloom_agg(n, 10 + g * 50) AS f FROM generate_series(1, 65) g, generate_series(1, 100 + g * 50) n GROUP BY g) x');
+SELECT outcome('SELECT (bloom_stats(bloom_union_agg(f))).layers FROM (SELECT bloom_agg(n) AS f FROM generate_series(1, 64) g, generate_series(1, 100 + g * 60) n GROUP BY g) x');
+SELECT outcome('SELECT (bloom_stats(bloom_union_agg(f))).layers FROM (SELECT bloom_agg(n) AS f FROM generate_series(1, 65) g, generate_series(1, 100 + g * 60) n GROUP BY g) x');
 
 -- aggregates: no input, only NULLs, one, many; in place, and parallel
 SELECT bloom_union_agg(f) IS NULL AS union_null, bloom_cardinality(bloom_union_agg(f)) AS union_keys, bloom_intersection_agg(f) IS NULL AS intersection_null FROM sets WHERE false;

@@ -40,13 +40,16 @@ typedef struct BloomState
 	double		fpp;
 	uint64		capacity;		/* 0: sized at the end */
 	bf_shape	shape;			/* no words if the capacity is 0 */
+	uint64		keys_left;		/* that may change its lines; see set_bits */
 	uint32		count;			/* hashes */
 	uint8		is_lines;		/* bit lines instead of hashes */
 	uint8		name_length;	/* of the class; the name comes first in data */
+	uint8		growth;			/* as in bf_filter */
+	uint8		max_layers;
 	uint64		data[FLEXIBLE_ARRAY_MEMBER];
 } BloomState;
 
-#define BLOOM_STATE_KIND	0x5342
+#define BLOOM_STATE_KIND	(BF_BIG_ENDIAN ? 0x4253 : 0x5342)	/* "BS" */
 
 #define STATE_FIRST_FLAT	128		/* room for a handful of keys */
 #define STATE_MAX_FLAT		65536
@@ -108,7 +111,8 @@ load_state(BloomBuilder *builder, MemoryContext context, BloomState *state)
 	memset(&filter, 0, offsetof(bf_filter, layer) + sizeof(bf_layer));
 	filter.kind = BF_KIND_BLOOM;
 	filter.layers = 1;
-	filter.growth = BF_DEFAULT_GROWTH;
+	filter.growth = state->growth;
+	filter.max_layers = state->max_layers;
 	filter.fpp = state->fpp;
 	filter.scheme = state->scheme;
 	filter.key_class = state->key_class;
@@ -119,8 +123,9 @@ load_state(BloomBuilder *builder, MemoryContext context, BloomState *state)
 	layer->form = state->is_lines ? BF_FORM_LINES : BF_FORM_LIST;
 	layer->data = (uint8 *) state_data(state);	/* lines; a list is added below */
 	build_load(builder, context, &filter);
-	if (!state->is_lines)
-		build_add_many(builder, state_data(state), state->count);
+	builder->keys_left = state->keys_left;
+	for (uint32 i = 0; i < state->count; i++)
+		build_add(builder, state_data(state)[i]);
 }
 
 /* A builder for any value of a state, which stays as it is. */
@@ -145,11 +150,19 @@ builder_of(Datum value, BloomBuilder *scratch)
 	return scratch;
 }
 
+/*
+ * Citus prints the state of an aggregate to carry it from a worker to the
+ * coordinator, and users may define aggregates without our final function.
+ */
 struct varlena *
 bloom_settled(struct varlena *value)
 {
 	BloomBuilder builder;
 
+	if (VARSIZE_ANY_EXHDR(value) < 2 || memcmp(VARDATA_ANY(value), "BS", 2) != 0)
+		return value;
+	if (VARATT_IS_SHORT(value))
+		value = (struct varlena *) PG_DETOAST_DATUM(PointerGetDatum(value));
 	if (!is_flat_state((Pointer) value))
 		return value;
 	load_state(&builder, CurrentMemoryContext, (BloomState *) value);
@@ -167,6 +180,10 @@ make_state(StateOwner owner, BloomBuilder *builder)
 	BloomState *state;
 
 	if (builder->lines != NULL)
+		build_apply_batch(builder);
+	frame = builder->frame;		/* may have grown */
+	layer = &frame->layer[0];
+	if (frame->layers > 1 || builder->lines != NULL)
 		size = fixed + (Size) layer->shape.words * 8;
 	else
 	{
@@ -181,6 +198,7 @@ make_state(StateOwner owner, BloomBuilder *builder)
 
 		filter_open(&filter, flat);
 		build_load(&expanded->builder, expanded->header.eoh_context, &filter);
+		expanded->builder.keys_left = builder->keys_left;
 		pfree(flat);
 		return DatumGetPointer(EOHPGetRWDatum(&expanded->header));
 	}
@@ -192,12 +210,15 @@ make_state(StateOwner owner, BloomBuilder *builder)
 	state->key_class = frame->key_class;
 	state->fpp = frame->fpp;
 	state->capacity = layer->capacity;
+	state->keys_left = builder->keys_left;
 	state->shape = layer->shape;
+	state->growth = frame->growth;
+	state->max_layers = frame->max_layers;
 	state->name_length = frame->name_length;
-	memcpy(state->data, frame->name, frame->name_length);
+	if (frame->name_length > 0)
+		memcpy(state->data, frame->name, frame->name_length);
 	if (builder->lines != NULL)
 	{
-		build_apply_batch(builder);
 		state->is_lines = true;
 		memcpy(state_data(state), builder->lines, (Size) layer->shape.words * 8);
 	}
@@ -248,19 +269,38 @@ get_parameters(FunctionCallInfo fcinfo, int64 *capacity, double *fpp)
 	}
 }
 
-/* All rows must ask for the same filter. */
 static void
-check_parameters(FunctionCallInfo fcinfo, uint64 capacity, double fpp)
+refuse_other_parameters(void)
 {
-	int64		given = PG_NARGS() > 2 && !PG_ARGISNULL(2) ? PG_GETARG_INT64(2) : 0;
-
-	if (likely(given == (int64) capacity &&
-			   (PG_NARGS() <= 3 || (!PG_ARGISNULL(3) && PG_GETARG_FLOAT8(3) == fpp))))
-		return;
 	ereport(ERROR,
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 			 errmsg("capacity and false-positive probability must be the same for all rows of an aggregate"),
 			 errhint("Use constants, or GROUP BY what they depend on.")));
+}
+
+/* All rows must ask for the same filter. */
+static void
+check_parameters(FunctionCallInfo fcinfo, Pointer state)
+{
+	int64		given = PG_ARGISNULL(2) ? 0 : PG_GETARG_INT64(2);
+	ExpandedBloom *expanded = expanded_bloom(PointerGetDatum(state));
+	int64		capacity;
+	double		fpp;
+
+	if (expanded != NULL)
+	{
+		capacity = (int64) expanded->builder.frame->layer[0].capacity;
+		fpp = expanded->builder.frame->fpp;
+	}
+	else if (is_flat_state(state))
+	{
+		capacity = (int64) ((BloomState *) state)->capacity;
+		fpp = ((BloomState *) state)->fpp;
+	}
+	else
+		return;					/* from another node, which has checked */
+	if (given != capacity || (PG_NARGS() > 3 && (PG_ARGISNULL(3) || PG_GETARG_FLOAT8(3) != fpp)))
+		refuse_other_parameters();
 }
 
 /* The state to begin with, of the parameters in the call and of no class. */
@@ -272,7 +312,10 @@ first_state(FunctionCallInfo fcinfo, StateOwner owner)
 	double		fpp;
 
 	get_parameters(fcinfo, &capacity, &fpp);
-	build_start(&builder, CurrentMemoryContext, capacity, fpp);
+	build_start(&builder, CurrentMemoryContext, capacity > 0 ? filter_shape(capacity, fpp) : (bf_shape) {0},
+				(uint64) capacity, fpp);
+	if (capacity > 0)
+		builder.keys_left = (uint64) capacity;
 	return make_state(owner, &builder);
 }
 
@@ -315,8 +358,6 @@ add_to_state(FunctionCallInfo fcinfo, StateOwner owner, Pointer old,
 	{
 		BloomBuilder *builder = &expanded->builder;
 
-		if (PG_NARGS() > 2)
-			check_parameters(fcinfo, builder->frame->layer[0].capacity, builder->frame->fpp);
 		filter_check_class(builder->frame, class);
 		if (unlikely(builder->frame->key_class == BF_CLASS_NONE))
 			build_set_class(builder, class);
@@ -331,15 +372,25 @@ add_to_state(FunctionCallInfo fcinfo, StateOwner owner, Pointer old,
 	}
 
 	state = (BloomState *) old;
-	if (PG_NARGS() > 2)
-		check_parameters(fcinfo, state->capacity, state->fpp);
 	if (unlikely(state->key_class != class->code || class->code == BF_CLASS_NAMED))
 	{
 		moved = classify_state(owner, state, class);
 		state = (BloomState *) moved;
 	}
 	if (state->is_lines)
-		bf_lines_add((uint8 *) state_data(state), state->shape, hash);
+	{
+		uint8	   *lines = (uint8 *) state_data(state);
+
+		if (likely(state->keys_left > 0))
+			state->keys_left -= bf_lines_add(lines, state->shape, hash) > 0;
+		else if (!bf_lines_test(lines, state->shape, hash))
+		{
+			/* more keys than were declared: another layer */
+			load_state(&scratch, CurrentMemoryContext, state);
+			build_add_layered(&scratch, hash);
+			return replace_state(owner, (Pointer) state, &scratch);
+		}
+	}
 	else
 	{
 		/* there is always room for one more */
@@ -368,7 +419,11 @@ transition(FunctionCallInfo fcinfo, bool internal, const KeyClass *class, uint64
 	if (PG_ARGISNULL(0))
 		state = first_state(fcinfo, owner);
 	else
+	{
 		state = PG_GETARG_POINTER(0);
+		if (PG_NARGS() > 2)
+			check_parameters(fcinfo, state);
+	}
 	if (!PG_ARGISNULL(1))
 		state = add_to_state(fcinfo, owner, state, class, hash);
 	PG_RETURN_POINTER(state);
@@ -396,7 +451,7 @@ bloom_agg_text(PG_FUNCTION_ARGS)
 	uint64		hash = 0;
 
 	if (PG_ARGISNULL(0))
-		key_check_text_argument(fcinfo, 1);
+		key_check_text_aggregate(fcinfo);
 	if (!PG_ARGISNULL(1))
 	{
 		text	   *key = PG_GETARG_TEXT_PP(1);
@@ -448,10 +503,7 @@ merge_into(BloomBuilder *builder, Datum from)
 			build_set_class(builder, &class);
 	}
 	if (!build_can_merge_state(builder, &filter))
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("capacity and false-positive probability must be the same for all rows of an aggregate"),
-				 errhint("Use constants, or GROUP BY what they depend on.")));
+		refuse_other_parameters();
 	build_merge_state(builder, &filter);
 }
 
@@ -527,7 +579,7 @@ bloom_agg_final(PG_FUNCTION_ARGS)
 	state_owner(fcinfo, false);
 	if (PG_ARGISNULL(0))
 	{
-		build_start(&scratch, CurrentMemoryContext, 0, FILTER_DEFAULT_FPP);
+		build_start(&scratch, CurrentMemoryContext, (bf_shape) {0}, 0, FILTER_DEFAULT_FPP);
 		PG_RETURN_POINTER(build_finish(&scratch));
 	}
 	PG_RETURN_POINTER(build_finish(builder_of(PG_GETARG_DATUM(0), &scratch)));

@@ -9,9 +9,10 @@
  * end gives the exact number of distinct keys.  That beat hash tables, filters
  * made too large and folded, and chains of growing filters, in time and memory.
  *
- * What a finished filter looks like depends on nothing but the set of keys, so
- * every decision here (list or lines, exact or spilled) is taken on the exact
- * number of distinct hashes, never on what happened to be in the array.
+ * What a filter of one layer looks like depends on nothing but the set of keys,
+ * so every decision here (list or lines, exact or spilled, full or not) is
+ * taken on the exact number of distinct hashes or of bits set, never on what
+ * happened to be in the array.
  */
 #include "compat.h"
 
@@ -28,44 +29,52 @@ open_layer(BloomBuilder *builder)
 	return &builder->frame->layer[builder->frame->layers - 1];
 }
 
-/*
- * A frame with room for so many layers.  Only the layers in use are allocated:
- * there may be very many builders.
- */
-static bf_filter *
-allocate_frame(MemoryContext context, int layers)
+/* Bytes of a layer's contents, without the count of a list. */
+static Size
+content_bytes(const bf_layer *layer)
 {
-	return MemoryContextAllocZero(context, offsetof(bf_filter, layer) + sizeof(bf_layer) * layers);
+	return (Size) (layer->form == BF_FORM_LIST ? (uint64) layer->count * 8 : layer->shape.words * 8);
+}
+
+/*
+ * The size of a frame for so many layers.  Only the layers in use are
+ * allocated: there may be very many builders.
+ */
+static Size
+frame_size(int layers)
+{
+	return offsetof(bf_filter, layer) + sizeof(bf_layer) * layers;
 }
 
 static void
 allocate_hashes(BloomBuilder *builder, uint32 room)
 {
 	builder->room = room;
+	builder->count = builder->sorted = 0;
 	builder->hashes = MemoryContextAlloc(builder->context, sizeof(uint64) * room);
 }
 
 /*
- * Begin an empty filter.  Capacity 0: size it at the end.  Parameters were
- * checked by the caller, except for what filter_shape says about them.
+ * Begin an empty filter.  Capacity 0 and a shape of no words: size it at the
+ * end.  Parameters were checked by the caller.
  */
 void
-build_start(BloomBuilder *builder, MemoryContext context, int64 capacity, double fpp)
+build_start(BloomBuilder *builder, MemoryContext context, bf_shape shape, uint64 capacity, double fpp)
 {
-	bf_filter  *frame = allocate_frame(context, 1);
+	bf_filter  *frame = MemoryContextAllocZero(context, frame_size(1));
 
 	frame->kind = BF_KIND_BLOOM;
 	frame->layers = 1;
 	frame->growth = BF_DEFAULT_GROWTH;
 	frame->fpp = fpp;
 	frame->layer[0].form = BF_FORM_LIST;
-	frame->layer[0].capacity = (uint64) capacity;
-	if (capacity > 0)
-		frame->layer[0].shape = filter_shape(capacity, fpp);
+	frame->layer[0].capacity = capacity;
+	frame->layer[0].shape = shape;
 
 	memset(builder, 0, sizeof(BloomBuilder));
 	builder->context = context;
 	builder->frame = frame;
+	builder->keys_left = BUILD_UNCOUNTED;
 	allocate_hashes(builder, 8);
 }
 
@@ -83,6 +92,11 @@ build_set_class(BloomBuilder *builder, const KeyClass *key)
 	}
 }
 
+/* ----------------------------------------------------------------
+ * The open layer: list or lines
+ * ----------------------------------------------------------------
+ */
+
 static void
 start_lines(BloomBuilder *builder, bf_shape shape)
 {
@@ -93,6 +107,8 @@ start_lines(BloomBuilder *builder, bf_shape shape)
 	builder->lines = MemoryContextAllocZero(builder->context, (Size) shape.words * 8);
 	builder->batch = MemoryContextAlloc(builder->context, sizeof(uint64) * BF_BATCH);
 	builder->batched = 0;
+	builder->bits_set = 0;
+	builder->full_bits = bf_full_bits(builder->frame, layer);
 }
 
 static void
@@ -106,52 +122,63 @@ drop_list(BloomBuilder *builder)
 	builder->count = builder->sorted = builder->room = 0;
 }
 
-/* Continue a filter that exists.  The builder does not refer to it later. */
-void
-build_load(BloomBuilder *builder, MemoryContext context, const bf_filter *filter)
+/* The shape past the bound of exact sizing: as large as is allowed there. */
+static bf_shape
+spill_shape(double fpp)
 {
-	bf_filter  *frame = allocate_frame(context, filter->layers);
-	KeyClass	class = filter_class(filter);
-	bf_layer   *layer;
+	bf_shape	shape = bf_shape_for(BF_MAX_LIST, fpp);
 
-	memcpy(frame, filter, offsetof(bf_filter, layer) + sizeof(bf_layer) * filter->layers);
-	memset(builder, 0, sizeof(BloomBuilder));
-	builder->context = context;
-	builder->frame = frame;
-	build_set_class(builder, &class);
-
-	for (int i = 0; i < frame->layers - 1; i++)
-	{
-		Size		bytes = (Size) (frame->layer[i].form == BF_FORM_LIST ?
-									(uint64) frame->layer[i].count * 8 : frame->layer[i].shape.words * 8);
-
-		frame->layer[i].data = MemoryContextAlloc(context, bytes);
-		memcpy(frame->layer[i].data, filter->layer[i].data, bytes);
-	}
-
-	layer = open_layer(builder);
-	if (layer->form == BF_FORM_LINES)
-	{
-		start_lines(builder, layer->shape);
-		memcpy(builder->lines, layer->data, (Size) layer->shape.words * 8);
-	}
-	else
-	{
-		allocate_hashes(builder, Max(8, layer->count + 1));
-		bf_list_read(builder->hashes, layer->data, layer->count);
-		builder->count = builder->sorted = layer->count;
-	}
-	layer->data = NULL;
+	shape.words = (uint64) BUILD_SPILL_LINES * BF_LINE_WORDS;
+	return shape;
 }
 
-void
-build_apply_batch(BloomBuilder *builder)
+/*
+ * Set the bits of a key in the open layer.
+ *
+ * An aggregate with a declared capacity counts the keys that changed its first
+ * layer: no more than there are distinct ones, so that as many as were declared
+ * always fit, in any order.  What comes from a table has no such count, and
+ * tells by its bits when it is full.
+ */
+static inline void
+set_bits(BloomBuilder *builder, bf_shape shape, uint64 hash)
 {
-	bf_shape	shape = open_layer(builder)->shape;
+	unsigned	fresh = bf_lines_add(builder->lines, shape, hash);
 
-	for (uint32 i = 0; i < builder->batched; i++)
-		bf_lines_add(builder->lines, shape, builder->batch[i]);
-	builder->batched = 0;
+	builder->bits_set += fresh;
+	if (fresh > 0 && builder->keys_left != BUILD_UNCOUNTED)
+		builder->keys_left--;
+}
+
+static inline bool
+is_full(const BloomBuilder *builder)
+{
+	return builder->bits_set >= builder->full_bits || builder->keys_left == 0;
+}
+
+/* Lines from the list, which stays. */
+static void
+fill_lines(BloomBuilder *builder)
+{
+	bf_layer   *layer = open_layer(builder);
+
+	start_lines(builder, layer->shape.words > 0 ? layer->shape : spill_shape(builder->frame->fpp));
+	for (uint32 i = 0; i < builder->count; i++)
+	{
+		if (i + BF_BATCH < builder->count)
+			bf_lines_prefetch(builder->lines, layer->shape, builder->hashes[i + BF_BATCH]);
+		set_bits(builder, layer->shape, builder->hashes[i]);
+		if (i % BF_POLL_EVERY == 0)
+			bf_poll();
+	}
+}
+
+/* Go over from a list to lines. */
+static void
+list_to_lines(BloomBuilder *builder)
+{
+	fill_lines(builder);
+	drop_list(builder);
 }
 
 /* Bring the list into order and drop repetitions. */
@@ -162,44 +189,6 @@ settle_list(BloomBuilder *builder)
 		(uint32) bf_hashes_sort_unique(builder->hashes, builder->count, builder->sorted);
 }
 
-static void
-list_to_lines(BloomBuilder *builder, bf_shape shape)
-{
-	start_lines(builder, shape);
-	bf_lines_add_many(builder->lines, shape, builder->hashes, builder->count);
-}
-
-/* The shape past the bound of exact sizing: as large as is allowed there. */
-static bf_shape
-spill_shape(double fpp)
-{
-	bf_shape	shape = bf_shape_for(BUILD_EXACT_KEYS, fpp);
-
-	shape.words = (uint64) BUILD_SPILL_LINES * BF_LINE_WORDS;
-	return shape;
-}
-
-/* Are these more distinct keys than the open layer may keep as a list? */
-static bool
-list_is_too_long(const bf_layer *layer, uint64 distinct)
-{
-	if (layer->shape.words == 0)
-		return distinct > BUILD_EXACT_KEYS;
-	return !bf_keep_list(layer->shape, distinct);
-}
-
-/*
- * How many hashes the list may hold, repetitions included: enough that
- * sorting them is always worth the while.
- */
-static uint64
-largest_room(const bf_layer *layer)
-{
-	if (layer->shape.words == 0)
-		return BUILD_LIST_ROOM;
-	return Min(Max(layer->shape.words * 2, 8), BUILD_LIST_ROOM);
-}
-
 /*
  * The list is full: find repetitions, or grow, or go over to lines.
  */
@@ -207,7 +196,11 @@ void
 build_make_room(BloomBuilder *builder)
 {
 	bf_layer   *layer = open_layer(builder);
-	uint64		largest = largest_room(layer);
+	uint64		largest = BUILD_LIST_ROOM;
+
+	/* enough beyond the longest list that sorting it is worth the while */
+	if (layer->shape.words > 0)
+		largest = Min(Max(layer->shape.words * 2, 8), BUILD_LIST_ROOM);
 
 	if (builder->room >= largest && layer->shape.words > 0)
 	{
@@ -215,11 +208,11 @@ build_make_room(BloomBuilder *builder)
 		 * No distinct key sets more than groups x probes bits, so the lines
 		 * may prove that there are too many keys for a list without sorting.
 		 */
-		bf_shape	shape = layer->shape;
-		uint64		longest = shape.words > 2 ? shape.words - 2 : 0;
+		uint64		longest = layer->shape.words > 2 ? Min(layer->shape.words - 2, BF_MAX_LIST) : 0;
+		uint64		keys_left = builder->keys_left;
 
-		list_to_lines(builder, shape);
-		if (bf_lines_census(builder->lines, shape).bits_set > longest * shape.groups * shape.probes)
+		fill_lines(builder);
+		if (builder->bits_set > longest * layer->shape.groups * layer->shape.probes)
 		{
 			drop_list(builder);
 			return;
@@ -228,14 +221,14 @@ build_make_room(BloomBuilder *builder)
 		pfree(builder->batch);
 		builder->lines = NULL;
 		builder->batch = NULL;
+		builder->keys_left = keys_left;
 		layer->form = BF_FORM_LIST;
 	}
 
 	settle_list(builder);
-	if (list_is_too_long(layer, builder->count))
+	if (!bf_keep_list(layer->shape, builder->count))
 	{
-		list_to_lines(builder, layer->shape.words > 0 ? layer->shape : spill_shape(builder->frame->fpp));
-		drop_list(builder);
+		list_to_lines(builder);
 		return;
 	}
 	if (builder->count >= builder->room / 2 && builder->room < largest)
@@ -253,58 +246,338 @@ build_make_room(BloomBuilder *builder)
 	}
 }
 
+/* Continue a filter that exists.  The builder does not refer to it later. */
+void
+build_load(BloomBuilder *builder, MemoryContext context, const bf_filter *filter)
+{
+	bf_filter  *frame = MemoryContextAlloc(context, frame_size(filter->layers));
+	KeyClass	class = filter_class(filter);
+	bf_layer   *layer;
+
+	memcpy(frame, filter, frame_size(filter->layers));
+	memset(builder, 0, sizeof(BloomBuilder));
+	builder->context = context;
+	builder->frame = frame;
+	builder->keys_left = BUILD_UNCOUNTED;
+	build_set_class(builder, &class);
+
+	for (int i = 0; i < frame->layers - 1; i++)
+	{
+		frame->layer[i].data = MemoryContextAlloc(context, Max(content_bytes(&frame->layer[i]), 1));
+		memcpy(frame->layer[i].data, filter->layer[i].data, content_bytes(&frame->layer[i]));
+	}
+
+	layer = open_layer(builder);
+	if (layer->form == BF_FORM_LINES)
+	{
+		start_lines(builder, layer->shape);
+		memcpy(builder->lines, layer->data, content_bytes(layer));
+		if (builder->full_bits != UINT64_MAX)
+			builder->bits_set = bf_lines_bits_set(builder->lines, layer->shape.words);
+	}
+	else
+	{
+		allocate_hashes(builder, Max(8, layer->count + 1));
+		bf_list_read(builder->hashes, layer->data, layer->count);
+		builder->count = builder->sorted = layer->count;
+	}
+	layer->data = NULL;
+}
+
+/* ----------------------------------------------------------------
+ * Layers
+ * ----------------------------------------------------------------
+ */
+
+/* Make place for another layer at position `at`. */
+static bf_layer *
+insert_layer(BloomBuilder *builder, int at)
+{
+	bf_filter  *frame;
+
+	if (builder->frame->layers == BF_MAX_LAYERS)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("filter would need %d layers", BF_MAX_LAYERS + 1),
+				 errdetail("A filter can have at most %d layers.", BF_MAX_LAYERS),
+				 errhint("Make a filter with a larger capacity or growth, and add the keys to that.")));
+	frame = repalloc(builder->frame, frame_size(builder->frame->layers + 1));
+	memmove(&frame->layer[at + 1], &frame->layer[at], sizeof(bf_layer) * (frame->layers - at));
+	frame->layers++;
+	builder->frame = frame;
+	return &frame->layer[at];
+}
+
+/* Would the filter still be of a legal size with one more layer? */
+static void
+check_growth(const bf_filter *filter, const bf_layer *next)
+{
+	uint64		bytes = BF_LINE_BYTES * 2 + next->shape.words * 8;
+
+	for (int i = 0; i < filter->layers; i++)
+		bytes += filter->layer[i].shape.words * 8 + BF_LINE_BYTES;
+	if (bytes > BF_MAX_BYTES)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("filter is full, and would need " UINT64_FORMAT " bytes to grow", bytes),
+				 errdetail("A filter can have at most " UINT64_FORMAT " bytes.", (uint64) BF_MAX_BYTES),
+				 errhint("Accept a higher false-positive probability, or split the keys over several filters.")));
+}
+
+/* Keys on their way into a builder, of which the first is next. */
+typedef struct Coming
+{
+	const uint64 *hashes;
+	Size		n;
+} Coming;
+
+/* How many of them are distinct and not in the filter yet? */
+static uint64
+count_new(BloomBuilder *builder, const Coming *coming)
+{
+	uint64	   *hashes = palloc_extended(sizeof(uint64) * coming->n, MCXT_ALLOC_HUGE);
+	Size		n = 0;
+
+	for (Size i = 0; i < coming->n; i++)
+	{
+		if (!build_contains(builder, coming->hashes[i]))
+			hashes[n++] = coming->hashes[i];
+		if (i % BF_POLL_EVERY == 0)
+			bf_poll();
+	}
+	n = bf_hashes_sort_unique(hashes, n, 0);
+	pfree(hashes);
+	return n;
+}
+
+/*
+ * The open layer is full and there are new keys: seal it and open the next.  A
+ * window of layers forgets its oldest when it has as many as it may.
+ */
+static void
+open_next_layer(BloomBuilder *builder, const Coming *coming)
+{
+	bf_filter  *frame = builder->frame;
+	uint64		expected = coming->n > 1 && frame->max_layers == 0 ? count_new(builder, coming) : 1;
+	bf_layer	next;
+
+	bf_next_layer(frame, expected, &next);
+	open_layer(builder)->data = builder->lines;
+	pfree(builder->batch);
+	builder->lines = NULL;
+	builder->batch = NULL;
+	builder->keys_left = BUILD_UNCOUNTED;
+	if (frame->max_layers > 0 && frame->layers == frame->max_layers)
+	{
+		pfree(frame->layer[0].data);
+		frame->layers--;
+		memmove(&frame->layer[0], &frame->layer[1], sizeof(bf_layer) * frame->layers);
+	}
+	else
+		check_growth(frame, &next);
+	*insert_layer(builder, frame->layers) = next;
+	allocate_hashes(builder, 8);
+}
+
+/* Is the key in a layer that is sealed? */
+static bool
+sealed_contain(BloomBuilder *builder, uint64 hash)
+{
+	for (int i = 0; i < builder->frame->layers - 1; i++)
+	{
+		if (bf_layer_contains(&builder->frame->layer[i], hash))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Add the first of the keys that are coming.
+ *
+ * A filter that grows skips a key that any layer has.  A window adds it to the
+ * newest layer, wherever else it may be: the older one will be forgotten.
+ */
+static void
+add_next(BloomBuilder *builder, const Coming *coming)
+{
+	uint64		hash = coming->hashes[0];
+
+	if (builder->frame->max_layers == 0 && sealed_contain(builder, hash))
+		return;
+	if (builder->lines != NULL && is_full(builder))
+	{
+		if (bf_lines_test(builder->lines, open_layer(builder)->shape, hash))
+			return;
+		open_next_layer(builder, coming);
+	}
+	if (builder->lines != NULL)
+	{
+		set_bits(builder, open_layer(builder)->shape, hash);
+		return;
+	}
+	builder->hashes[builder->count++] = hash;
+	if (builder->count == builder->room)
+		build_make_room(builder);
+}
+
+/* Add one key to a filter of several layers. */
+void
+build_add_layered(BloomBuilder *builder, uint64 hash)
+{
+	Coming		coming = {&hash, 1};
+
+	add_next(builder, &coming);
+}
+
+/*
+ * Apply the keys that wait for their memory.  Should the layer get full in the
+ * middle, the others of them go where add_next says.
+ */
+void
+build_apply_batch(BloomBuilder *builder)
+{
+	bf_shape	shape = open_layer(builder)->shape;
+	uint64		batch[BF_BATCH];
+	uint32		n = builder->batched;
+
+	builder->batched = 0;
+	for (uint32 i = 0; i < n; i++)
+	{
+		if (likely(!is_full(builder)))
+		{
+			set_bits(builder, shape, builder->batch[i]);
+			continue;
+		}
+		memcpy(batch, builder->batch + i, sizeof(uint64) * (n - i));
+		for (uint32 j = 0; j < n - i; j++)
+			build_add_layered(builder, batch[j]);
+		return;
+	}
+}
+
+/*
+ * Add many keys.  As all of them are known, a new layer is made large enough
+ * for those that are still to come.
+ */
 void
 build_add_many(BloomBuilder *builder, const uint64 *hashes, Size n)
 {
 	for (Size i = 0; i < n; i++)
 	{
-		build_add(builder, hashes[i]);
+		Coming		coming = {hashes + i, n - i};
+
+		if (builder->lines != NULL && i + BF_BATCH < n)
+			bf_lines_prefetch(builder->lines, open_layer(builder)->shape, hashes[i + BF_BATCH]);
+		add_next(builder, &coming);
 		if (i % BF_POLL_EVERY == 0)
 			bf_poll();
 	}
 }
 
+/* ----------------------------------------------------------------
+ * States of one aggregate
+ * ----------------------------------------------------------------
+ */
+
 /*
- * Is the filter a state of the same aggregate call, of one layer with the same
- * parameters?  Then its lines, if it has any, are of the builder's shape.
+ * Is the filter a state of the same aggregate call, with the same parameters?
+ * Then lines of the first layer, if there are any, have one shape.
  */
 bool
 build_can_merge_state(BloomBuilder *builder, const bf_filter *filter)
 {
-	const bf_layer *open = open_layer(builder);
+	const bf_filter *frame = builder->frame;
+	const bf_layer *ours = &frame->layer[0];
 	const bf_layer *other = &filter->layer[0];
 
-	return builder->frame->layers == 1 && filter->layers == 1 &&
-		filter->fpp == builder->frame->fpp && other->capacity == open->capacity &&
-		(other->form == BF_FORM_LIST ||
-		 bf_shape_equal(other->shape, open->shape.words > 0 ? open->shape : spill_shape(filter->fpp)));
+	if (filter->fpp != frame->fpp || filter->growth != frame->growth ||
+		filter->max_layers != frame->max_layers || other->capacity != ours->capacity)
+		return false;
+	if (ours->capacity > 0)
+		return bf_shape_equal(other->shape, ours->shape);
+	return other->form == BF_FORM_LIST ||
+		bf_shape_equal(other->shape, ours->shape.words > 0 ? ours->shape : spill_shape(filter->fpp));
 }
 
-/* Merge such a state, which may be a list or lines. */
+/* Merge lines into a layer of the same shape that has room for them. */
+static bool
+merge_lines(BloomBuilder *builder, const bf_layer *other)
+{
+	bf_filter  *frame = builder->frame;
+	bf_layer   *open = open_layer(builder);
+
+	if (builder->lines == NULL &&
+		(open->shape.words == 0 || bf_shape_equal(open->shape, other->shape)))
+	{
+		list_to_lines(builder);
+		open = open_layer(builder);
+	}
+	if (builder->lines != NULL && bf_shape_equal(open->shape, other->shape))
+	{
+		uint64		bits_set = bf_lines_bits_set_or(builder->lines, other->data, other->shape.words);
+
+		if (bits_set <= builder->full_bits)
+		{
+			bf_lines_or(builder->lines, other->data, other->shape.words);
+			builder->bits_set = bits_set;
+			builder->keys_left = BUILD_UNCOUNTED;
+			return true;
+		}
+	}
+	for (int i = 0; i < frame->layers - 1; i++)
+	{
+		bf_layer   *layer = &frame->layer[i];
+
+		if (layer->form == BF_FORM_LINES && bf_shape_equal(layer->shape, other->shape) &&
+			bf_lines_bits_set_or(layer->data, other->data, other->shape.words) <= bf_full_bits(frame, layer))
+		{
+			bf_lines_or(layer->data, other->data, other->shape.words);
+			return true;
+		}
+	}
+	return false;
+}
+
+/*
+ * Merge such a state.  Lists are added key by key.  Lines go where they fit, or
+ * else become a layer of their own.
+ */
 void
 build_merge_state(BloomBuilder *builder, const bf_filter *filter)
 {
-	const bf_layer *other = &filter->layer[0];
-
 	Assert(build_can_merge_state(builder, filter));
-	if (other->form == BF_FORM_LIST)
+	for (int i = 0; i < filter->layers; i++)
 	{
-		for (uint32 i = 0; i < other->count; i++)
+		const bf_layer *other = &filter->layer[i];
+
+		if (builder->lines != NULL)
+			build_apply_batch(builder);
+		if (other->form == BF_FORM_LIST)
 		{
-			build_add(builder, bf_load64(other->data + (Size) i * 8));
-			if (i % BF_POLL_EVERY == 0)
-				bf_poll();
+			for (uint32 j = 0; j < other->count; j++)
+			{
+				build_add(builder, bf_load64(other->data + (Size) j * 8));
+				if (j % BF_POLL_EVERY == 0)
+					bf_poll();
+			}
 		}
-		return;
+		else if (!merge_lines(builder, other))
+		{
+			bf_layer   *layer;
+
+			check_growth(builder->frame, other);
+			layer = insert_layer(builder, builder->frame->layers - 1);
+			*layer = *other;
+			layer->data = MemoryContextAlloc(builder->context, content_bytes(other));
+			memcpy(layer->data, other->data, content_bytes(other));
+		}
 	}
-	if (builder->lines == NULL)
-	{
-		list_to_lines(builder, other->shape);
-		drop_list(builder);
-	}
-	build_apply_batch(builder);
-	bf_lines_or(builder->lines, other->data, other->shape.words);
 }
+
+/* ----------------------------------------------------------------
+ * Asking and finishing
+ * ----------------------------------------------------------------
+ */
 
 /* As many hashes at the end of a list may be out of order when it is searched. */
 #define LONGEST_TAIL	1024
@@ -343,22 +616,13 @@ find_hash(BloomBuilder *builder, uint64 hash)
 bool
 build_contains(BloomBuilder *builder, uint64 hash)
 {
-	bf_filter  *frame = builder->frame;
-
 	if (builder->lines != NULL)
-	{
 		build_apply_batch(builder);
-		if (bf_lines_test(builder->lines, open_layer(builder)->shape, hash))
-			return true;
-	}
-	else if (find_hash(builder, hash))
+	if (builder->lines != NULL ?
+		bf_lines_test(builder->lines, open_layer(builder)->shape, hash) :
+		find_hash(builder, hash))
 		return true;
-	for (int i = 0; i < frame->layers - 1; i++)
-	{
-		if (bf_layer_contains(&frame->layer[i], hash))
-			return true;
-	}
-	return false;
+	return sealed_contain(builder, hash);
 }
 
 /*
@@ -368,21 +632,18 @@ build_contains(BloomBuilder *builder, uint64 hash)
 uint64
 build_describe(BloomBuilder *builder, bf_filter *filter)
 {
-	bf_layer   *layer = open_layer(builder);
-
 	if (builder->lines != NULL)
 		build_apply_batch(builder);
-	else
+	if (builder->lines == NULL)
 	{
+		bf_layer   *layer = open_layer(builder);
+
 		settle_list(builder);
 		layer->count = builder->count;
-		if (list_is_too_long(layer, builder->count))
-		{
-			list_to_lines(builder, layer->shape.words > 0 ? layer->shape : spill_shape(builder->frame->fpp));
-			drop_list(builder);
-		}
+		if (!bf_keep_list(layer->shape, builder->count))
+			list_to_lines(builder);
 	}
-	memcpy(filter, builder->frame, offsetof(bf_filter, layer) + sizeof(bf_layer) * builder->frame->layers);
+	memcpy(filter, builder->frame, frame_size(builder->frame->layers));
 	return bf_filter_size(filter);
 }
 
@@ -394,16 +655,11 @@ build_write(BloomBuilder *builder, bf_filter *filter, uint8 *bytes, Size n)
 
 	bf_filter_write(filter, bytes, n);
 	for (int i = 0; i < filter->layers - 1; i++)
-	{
-		const bf_layer *sealed = &builder->frame->layer[i];
-
-		memcpy(filter->layer[i].data, sealed->data,
-			   (Size) (sealed->form == BF_FORM_LIST ? (uint64) sealed->count * 8 : sealed->shape.words * 8));
-	}
+		memcpy(filter->layer[i].data, builder->frame->layer[i].data, content_bytes(&filter->layer[i]));
 	if (layer->form == BF_FORM_LIST)
 		bf_list_write(layer->data, builder->hashes, layer->count);
 	else
-		memcpy(layer->data, builder->lines, (Size) layer->shape.words * 8);
+		memcpy(layer->data, builder->lines, content_bytes(layer));
 }
 
 /* The filter as a flat value; an unfinished one stays unfinished. */
@@ -421,38 +677,35 @@ build_flat(BloomBuilder *builder)
 	return image;
 }
 
-/* Fold spilled lines as far as the target allows. */
+/*
+ * Fold spilled lines as far as the target allows: by the largest divisor with
+ * which they are not fuller than they may be.
+ */
 static struct varlena *
-finish_spilled(bf_filter *filter, uint8 *lines)
+finish_spilled(bf_filter *filter, const uint8 *lines)
 {
 	bf_layer   *layer = &filter->layer[0];
 	bf_shape	shape = layer->shape;
-	uint8	   *folded = lines;
+	unsigned	factor = 1;
 	struct varlena *image;
 
-	while (bf_lines_can_fold(shape))
+	/* twelve million keys at the loosest target leave no larger factor */
+	for (unsigned candidate = 2; candidate <= 512; candidate++)
 	{
-		bf_shape	half = shape;
+		bf_shape	folded = shape;
 
-		half.words /= 2;
-		if (bf_lines_folded_bits(folded, shape) >
-			bf_shape_bits_set(half, bf_shape_capacity(half, filter->fpp)))
+		if (!bf_lines_can_fold(shape, candidate))
+			continue;
+		folded.words /= candidate;
+		if (bf_lines_folded_bits(lines, shape, candidate) >
+			bf_shape_bits_set(folded, bf_shape_capacity(folded, filter->fpp)))
 			break;
-		if (folded == lines)
-		{
-			/* the builder's own lines stay as they are */
-			folded = palloc((Size) half.words * 8);
-			shape = bf_lines_fold(folded, lines, shape);
-		}
-		else
-			shape = bf_lines_fold(folded, folded, shape);
+		factor = candidate;
 	}
-	layer->shape = shape;
-	layer->capacity = bf_shape_capacity(shape, filter->fpp);
+	layer->shape.words /= factor;
+	layer->capacity = bf_shape_capacity(layer->shape, filter->fpp);
 	image = filter_allocate(filter);
-	memcpy(layer->data, folded, (Size) shape.words * 8);
-	if (folded != lines)
-		pfree(folded);
+	bf_lines_fold(layer->data, lines, shape, factor);
 	return image;
 }
 
@@ -483,7 +736,7 @@ build_finish(BloomBuilder *builder)
 	}
 	layer->form = BF_FORM_LINES;
 	image = filter_allocate(&filter);
-	memset(layer->data, 0, (Size) layer->shape.words * 8);
+	memset(layer->data, 0, content_bytes(layer));
 	bf_lines_add_many(layer->data, layer->shape, builder->hashes, builder->count);
 	return image;
 }

@@ -6,18 +6,18 @@
 #define BF_BLOOM_BUILD_H
 
 #include "filter.h"
+#include "core/growth.h"
 #include "core/hashlist.h"
-#include "core/lines.h"
 
 /*
  * Bounds of an aggregate that sizes itself (docs/reference.md promises them).
- * Up to EXACT_KEYS distinct hashes are collected, in a list of at most
+ * Up to BF_MAX_LIST distinct hashes are collected, in a list of at most
  * LIST_ROOM entries (128 MB), and the filter is sized exactly.  Beyond that
- * they go into SPILL_LINES lines (256 MB), folded to a fitting size at the end.
+ * they go into SPILL_LINES lines (264 MB), folded to a fitting size at the end:
+ * a number with many divisors, so that there are many sizes to choose from.
  */
 #define BUILD_LIST_ROOM		(16 * 1024 * 1024)
-#define BUILD_EXACT_KEYS	(12 * 1024 * 1024)
-#define BUILD_SPILL_LINES	(4 * 1024 * 1024)
+#define BUILD_SPILL_LINES	(32 * 27 * 5 * 7 * 11 * 13)
 
 /*
  * The builder holds the newest layer open and older ones sealed.  The open
@@ -32,17 +32,24 @@ typedef struct BloomBuilder
 	uint64	   *recent;			/* hashes seen lately, to skip repetitions */
 	uint64	   *batch;			/* lines: hashes not yet applied */
 	uint8	   *lines;			/* of the open layer, when not a list */
+	uint64		bits_set;		/* in the lines */
+	uint64		full_bits;		/* with so many they take no new key */
+	uint64		keys_left;		/* nor after so many more, if we counted */
 	uint32		room;			/* allocated in `hashes` */
 	uint32		sorted;			/* the first so many are sorted and distinct */
 	uint32		count;			/* used in `hashes` */
 	uint32		batched;		/* used in `batch` */
 } BloomBuilder;
 
-extern void build_start(BloomBuilder *builder, MemoryContext context, int64 capacity, double fpp);
+#define BUILD_UNCOUNTED		PG_UINT64_MAX
+
+extern void build_start(BloomBuilder *builder, MemoryContext context, bf_shape shape,
+						uint64 capacity, double fpp);
 extern void build_load(BloomBuilder *builder, MemoryContext context, const bf_filter *filter);
 extern void build_set_class(BloomBuilder *builder, const KeyClass *key);
 extern void build_make_room(BloomBuilder *builder);
 extern void build_apply_batch(BloomBuilder *builder);
+extern void build_add_layered(BloomBuilder *builder, uint64 hash);
 extern void build_add_many(BloomBuilder *builder, const uint64 *hashes, Size n);
 extern bool build_can_merge_state(BloomBuilder *builder, const bf_filter *filter);
 extern void build_merge_state(BloomBuilder *builder, const bf_filter *filter);
@@ -59,9 +66,14 @@ extern struct varlena *build_finish(BloomBuilder *builder);
 static inline void
 build_add(BloomBuilder *builder, uint64 hash)
 {
+	if (unlikely(builder->frame->layers > 1))
+	{
+		build_add_layered(builder, hash);
+		return;
+	}
 	if (builder->lines != NULL)
 	{
-		bf_lines_prefetch(builder->lines, builder->frame->layer[builder->frame->layers - 1].shape, hash);
+		bf_lines_prefetch(builder->lines, builder->frame->layer[0].shape, hash);
 		builder->batch[builder->batched++] = hash;
 		if (builder->batched == BF_BATCH)
 			build_apply_batch(builder);

@@ -6,7 +6,6 @@
  */
 #include "compat.h"
 
-#include "bloom_agg.h"
 #include "filter.h"
 
 static const FilterType bloom_type = {BF_KIND_BLOOM, "bloom"};
@@ -18,21 +17,10 @@ bloom_in(PG_FUNCTION_ARGS)
 	return filter_in(fcinfo, &bloom_type);
 }
 
-/*
- * Citus prints the state of an aggregate to carry it from a worker to the
- * coordinator: put it in order first.
- */
-static void
-settle_argument(FunctionCallInfo fcinfo)
-{
-	fcinfo->args[0].value = PointerGetDatum(bloom_settled(PG_DETOAST_DATUM(PG_GETARG_DATUM(0))));
-}
-
 PG_FUNCTION_INFO_V1(bloom_out);
 Datum
 bloom_out(PG_FUNCTION_ARGS)
 {
-	settle_argument(fcinfo);
 	return filter_out(fcinfo);
 }
 
@@ -47,7 +35,6 @@ PG_FUNCTION_INFO_V1(bloom_send);
 Datum
 bloom_send(PG_FUNCTION_ARGS)
 {
-	settle_argument(fcinfo);
 	return filter_send(fcinfo);
 }
 

@@ -13,22 +13,62 @@
 #include "bloom_expanded.h"
 #include "bloom_probe.h"
 
-/* bloom_new(capacity, fpp): an empty filter of a fixed size */
+/*
+ * bloom_new(capacity, fpp, growth, max_layers): an empty filter that grows, has
+ * a fixed size, or is a rotating window of layers
+ */
 PG_FUNCTION_INFO_V1(bloom_new);
 Datum
 bloom_new(PG_FUNCTION_ARGS)
 {
 	BloomBuilder builder;
+	int64		capacity;
+	double		fpp;
+	int32		growth;
+	int32		max_layers;
+	bf_shape	shape;
 
 	if (PG_ARGISNULL(0) || PG_ARGISNULL(1))
 		ereport(ERROR,
 				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
 				 errmsg("capacity and false-positive probability must not be null"),
 				 errhint("If the number of keys is not known, let bloom_agg(key) find out.")));
-	filter_check_capacity(PG_GETARG_INT64(0));
-	filter_check_fpp(PG_GETARG_FLOAT8(1));
-	build_start(&builder, CurrentMemoryContext, PG_GETARG_INT64(0), PG_GETARG_FLOAT8(1));
-	builder.frame->growth = 0;
+	capacity = PG_GETARG_INT64(0);
+	fpp = PG_GETARG_FLOAT8(1);
+	max_layers = PG_ARGISNULL(3) ? 0 : PG_GETARG_INT32(3);
+	growth = !PG_ARGISNULL(2) ? PG_GETARG_INT32(2) : max_layers != 0 ? 1 : BF_DEFAULT_GROWTH;
+	filter_check_capacity(capacity);
+	filter_check_fpp(fpp);
+	if (!PG_ARGISNULL(3) && (max_layers < 2 || max_layers > BF_MAX_LAYERS))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("max_layers must be between 2 and %d", BF_MAX_LAYERS),
+				 errdetail("The number given is %d.", max_layers),
+				 errhint("A rotating filter of m layers always holds its newest (m - 1) x capacity keys.")));
+	if (growth < 0 || growth > BF_MAX_GROWTH)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("growth must be between 0 and %d", BF_MAX_GROWTH),
+				 errdetail("The growth given is %d.", growth),
+				 errhint("Each layer is so many times as large as the one before; 0 means a fixed size.")));
+	if (max_layers > 0 && growth != 1)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("a filter with max_layers rotates, and its layers are of equal size"),
+				 errdetail("The growth given is %d.", growth),
+				 errhint("Leave out growth, or max_layers.")));
+
+	shape = bf_first_shape((uint64) capacity, fpp, (unsigned) growth, (unsigned) max_layers);
+	filter_check_shape(shape, capacity, fpp);
+	if (max_layers > 0)
+	{
+		bf_shape	window = {shape.words * max_layers, shape.groups, shape.probes};
+
+		filter_check_shape(window, capacity * max_layers, fpp);
+	}
+	build_start(&builder, CurrentMemoryContext, shape, (uint64) capacity, fpp);
+	builder.frame->growth = (uint8) growth;
+	builder.frame->max_layers = (uint8) max_layers;
 	PG_RETURN_POINTER(build_flat(&builder));
 }
 
@@ -68,10 +108,13 @@ hash_elements(FunctionCallInfo fcinfo, int argument, KeyType **cache)
 	int16		typlen;
 	bool		typbyval;
 	char		typalign;
+	char	   *name = palloc(BF_MAX_CLASS_NAME);
 
 	keys.items = ArrayGetNItems(AARR_NDIM(array), AARR_DIMS(array));
 	keys.nulls = palloc(sizeof(bool) * Max(keys.items, 1));
 	keys.hashes = palloc(sizeof(uint64) * Max(keys.items, 1));
+	if (type_is_collatable(element) && !OidIsValid(PG_GET_COLLATION()))
+		key_refuse_indeterminate_collation();
 	if (*cache == NULL || (*cache)->typid != getBaseType(element))
 		*cache = key_type(element, PG_GET_COLLATION(), fcinfo->flinfo->fn_mcxt);
 	get_typlenbyvalalign(element, &typlen, &typbyval, &typalign);
@@ -80,12 +123,18 @@ hash_elements(FunctionCallInfo fcinfo, int argument, KeyType **cache)
 	{
 		Datum		value = array_iter_next(&iterator, &keys.nulls[i], i, typlen, typbyval, typalign);
 
+		if (i % BF_POLL_EVERY == 0)
+			bf_poll();
 		if (keys.nulls[i])
 			continue;
 		keys.hashes[keys.n++] = key_hash(*cache, value);
 		if (keys.class.code == BF_CLASS_NONE)
+		{
 			keys.class = (*cache)->class;
-		else if (keys.class.name != (*cache)->class.name)
+			if (keys.class.name_length > 0)
+				keys.class.name = memcpy(name, keys.class.name, keys.class.name_length);
+		}
+		else if ((*cache)->typid == RECORDOID)
 		{
 			/* anonymous records: each has a class of its own */
 			bf_filter	others;
@@ -93,8 +142,6 @@ hash_elements(FunctionCallInfo fcinfo, int argument, KeyType **cache)
 			filter_set_class(&others, &keys.class);
 			filter_check_class(&others, &(*cache)->class);
 		}
-		if (i % BF_POLL_EVERY == 0)
-			bf_poll();
 	}
 	return keys;
 }

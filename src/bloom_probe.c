@@ -182,7 +182,7 @@ find_filter(BloomProbe *probe, Datum value, Size probes, bool *sliced)
 
 	*sliced = false;
 	if (!VARATT_IS_EXTERNAL_ONDISK(image))
-		return open_flat(probe, PG_DETOAST_DATUM_PACKED(value));
+		return open_flat(probe, filter_detoast(value));
 
 	VARATT_EXTERNAL_GET_POINTER(pointer, image);
 	size = pointer.va_rawsize - VARHDRSZ;

@@ -1,6 +1,6 @@
 /*
  * bloom_sets.c
- *		Union and intersection of bloom filters, and their aggregates.
+ *		Union, intersection and compaction of bloom filters.
  *
  * Filters of one geometry are merged bit by bit.  Others cannot be, so their
  * layers are kept side by side: no key is lost, each layer is asked, and the
@@ -190,6 +190,20 @@ assemble(const bf_filter *model, const SetLayer *layers, int n)
  * ----------------------------------------------------------------
  */
 
+/* Are all layers of both filters of one shape? */
+static bool
+all_of_one_shape(const bf_filter *a, const bf_filter *b)
+{
+	for (int i = 0; i < a->layers + b->layers; i++)
+	{
+		const bf_layer *layer = i < a->layers ? &a->layer[i] : &b->layer[i - a->layers];
+
+		if (!bf_shape_equal(layer->shape, a->layer[0].shape))
+			return false;
+	}
+	return true;
+}
+
 /* What the union is like apart from its layers. */
 static bf_filter
 union_header(const bf_filter *a, const bf_filter *b)
@@ -209,6 +223,34 @@ union_header(const bf_filter *a, const bf_filter *b)
 }
 
 /*
+ * Add a layer to n others: merged with one of them if that is good, and in any
+ * case (of the same shape) if the filter has a fixed size.  Returns how many
+ * there are then.
+ */
+static int
+add_layer(SetLayer *layers, int n, SetLayer layer, bool fixed)
+{
+	for (int i = 0; i < n; i++)
+	{
+		SetLayer	merged;
+
+		if (!bf_shape_equal(layers[i].shape, layer.shape))
+			continue;
+		merged = merge_layers(&layers[i], &layer);
+		if (fixed || is_good_merge(&merged, layer_fpp(&layers[i]), layer_fpp(&layer)))
+		{
+			free_layer(&layers[i]);
+			free_layer(&layer);
+			layers[i] = merged;
+			return n;
+		}
+		free_layer(&merged);
+	}
+	layers[n] = layer;
+	return n + 1;
+}
+
+/*
  * The union of two filters that hold keys.
  *
  * Of two windows of one geometry, the newest layers are merged, then the ones
@@ -220,8 +262,7 @@ unite(const bf_filter *a, const bf_filter *b)
 	bf_filter	header = union_header(a, b);
 	SetLayer   *layers = palloc(sizeof(SetLayer) * (a->layers + b->layers));
 	bool		fixed = a->growth == 0 && b->growth == 0;
-	bool		window = a->max_layers > 0 && a->max_layers == b->max_layers &&
-		bf_shape_equal(a->layer[0].shape, b->layer[0].shape);
+	bool		window = a->max_layers > 0 && a->max_layers == b->max_layers && all_of_one_shape(a, b);
 	int			n = 0;
 
 	if (!window)
@@ -238,7 +279,6 @@ unite(const bf_filter *a, const bf_filter *b)
 	for (int i = 0; i < b->layers; i++)
 	{
 		SetLayer	layer;
-		int			home = -1;
 
 		if (!window && bf_layer_is_empty(&b->layer[i]))
 			continue;
@@ -246,37 +286,23 @@ unite(const bf_filter *a, const bf_filter *b)
 		if (window)
 		{
 			/* counted from the newest; what is older than all of a goes first */
-			home = i - b->layers + a->layers;
-			if (home < 0)
+			int			older = b->layers - a->layers - i;
+
+			if (older > 0)
 			{
 				memmove(layers + i + 1, layers + i, sizeof(SetLayer) * (n - i));
 				layers[i] = layer;
 				n++;
-				continue;
-			}
-			home += n - a->layers;
-			layers[home] = merge_layers(&layers[home], &layer);
-			continue;
-		}
-		for (int j = 0; j < n && home < 0; j++)
-		{
-			SetLayer	merged;
-
-			if (!bf_shape_equal(layers[j].shape, layer.shape))
-				continue;
-			merged = merge_layers(&layers[j], &layer);
-			if (fixed || is_good_merge(&merged, layer_fpp(&layers[j]), layer_fpp(&layer)))
-			{
-				free_layer(&layers[j]);
-				free_layer(&layer);
-				layers[j] = merged;
-				home = j;
 			}
 			else
-				free_layer(&merged);
+			{
+				int			home = n - b->layers + i;
+
+				layers[home] = merge_layers(&layers[home], &layer);
+			}
+			continue;
 		}
-		if (home < 0)
-			layers[n++] = layer;
+		n = add_layer(layers, n, layer, fixed);
 	}
 	if (n > BF_MAX_LAYERS)
 		ereport(ERROR,
@@ -346,6 +372,77 @@ Datum
 bloom_union(PG_FUNCTION_ARGS)
 {
 	PG_RETURN_POINTER(union_of(PG_GETARG_FILTER_P(0), PG_GETARG_FILTER_P(1)));
+}
+
+/* ----------------------------------------------------------------
+ * Compaction
+ * ----------------------------------------------------------------
+ */
+
+/*
+ * Make a layer as small as it can be at the probability it was made for.  A list
+ * knows its keys and can be sized anew; lines can be halved.
+ */
+static void
+shrink_layer(SetLayer *layer)
+{
+	double		share = bf_shape_fpp(layer->shape, layer->capacity);
+
+	if (layer->lines == NULL)
+	{
+		bf_shape	shape = bf_shape_for(Max(layer->count, 1), share);
+
+		if (shape.words >= layer->shape.words)
+			return;
+		layer->shape = shape;
+		layer->capacity = Max(layer->count, 1);
+		if (!bf_keep_list(shape, layer->count))
+			list_to_lines(layer);
+		return;
+	}
+	while (bf_lines_can_fold(layer->shape, 2))
+	{
+		bf_shape	half = layer->shape;
+		uint64		capacity;
+
+		half.words /= 2;
+		capacity = bf_shape_capacity(half, share);
+		if (bf_lines_folded_bits(layer->lines, layer->shape, 2) > bf_shape_bits_set(half, capacity))
+			break;
+		layer->shape = bf_lines_fold(layer->lines, layer->lines, layer->shape, 2);
+		layer->capacity = Min(layer->capacity, capacity);
+	}
+}
+
+/*
+ * bloom_compact(bloom): the same keys in fewer bytes.  Layers without keys are
+ * dropped, those that are too large folded, those that fit together merged.  A
+ * window keeps its layers: they are equal for a reason.
+ */
+PG_FUNCTION_INFO_V1(bloom_compact);
+Datum
+bloom_compact(PG_FUNCTION_ARGS)
+{
+	struct varlena *image = PG_GETARG_FILTER_P(0);
+	bf_filter	filter;
+	SetLayer   *layers;
+	int			n = 0;
+
+	filter_open(&filter, image);
+	if (filter.max_layers > 0 || bf_filter_is_empty(&filter))
+		PG_RETURN_POINTER(image);
+	layers = palloc(sizeof(SetLayer) * filter.layers);
+	for (int i = 0; i < filter.layers; i++)
+	{
+		SetLayer	layer;
+
+		if (bf_layer_is_empty(&filter.layer[i]))
+			continue;
+		layer = take_layer(&filter, &filter.layer[i]);
+		shrink_layer(&layer);
+		n = add_layer(layers, n, layer, filter.growth == 0);
+	}
+	PG_RETURN_POINTER(assemble(&filter, layers, n));
 }
 
 /* ----------------------------------------------------------------
@@ -555,6 +652,6 @@ bloom_union_agg_final(PG_FUNCTION_ARGS)
 
 	if (!PG_ARGISNULL(0))
 		PG_RETURN_DATUM(PG_GETARG_DATUM(0));
-	build_start(&empty, CurrentMemoryContext, 0, FILTER_DEFAULT_FPP);
+	build_start(&empty, CurrentMemoryContext, (bf_shape) {0}, 0, FILTER_DEFAULT_FPP);
 	PG_RETURN_POINTER(build_finish(&empty));
 }

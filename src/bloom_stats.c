@@ -89,6 +89,36 @@ bloom_stats(PG_FUNCTION_ARGS)
 	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(desc, values, nulls)));
 }
 
+/* bloom_layers(bloom): a row for each layer, the oldest first */
+PG_FUNCTION_INFO_V1(bloom_layers);
+Datum
+bloom_layers(PG_FUNCTION_ARGS)
+{
+	bf_filter	filter;
+	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
+
+	filter_open_argument(&filter, fcinfo, 0);
+	InitMaterializedSRF(fcinfo, 0);
+	for (int i = 0; i < filter.layers; i++)
+	{
+		const bf_layer *layer = &filter.layer[i];
+		bf_census	census = bf_layer_census(layer);
+		Datum		values[7];
+		bool		nulls[7] = {0};
+
+		values[0] = Int32GetDatum(i + 1);
+		values[1] = Int64GetDatum((int64) layer->capacity);
+		values[2] = Int64GetDatum((int64) rint(census.keys));
+		values[3] = Int64GetDatum((int64) bf_layer_bytes(layer));
+		values[4] = Int32GetDatum(layer->shape.groups * layer->shape.probes);
+		values[5] = Float8GetDatum(layer->form == BF_FORM_LINES ?
+								   (double) census.bits_set / ((double) layer->shape.words * 64) : 0.0);
+		values[6] = Float8GetDatum(census.fpp);
+		tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
+	}
+	return (Datum) 0;
+}
+
 PG_FUNCTION_INFO_V1(bloom_plan);
 Datum
 bloom_plan(PG_FUNCTION_ARGS)

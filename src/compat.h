@@ -9,7 +9,15 @@
 #include "fmgr.h"
 
 #if PG_VERSION_NUM >= 160000
+#include "nodes/miscnodes.h"
 #include "varatt.h"
+#endif
+
+/* Input functions report errors softly where the server can take them so. */
+#if PG_VERSION_NUM >= 160000
+#define bf_ereturn(context, ...) ereturn(context, (Datum) 0, __VA_ARGS__)
+#else
+#define bf_ereturn(context, ...) ereport(ERROR, __VA_ARGS__)
 #endif
 
 /*

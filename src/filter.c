@@ -14,6 +14,7 @@
 #include "mb/pg_wchar.h"
 #include "utils/builtins.h"
 
+#include "bloom_agg.h"
 #include "filter.h"
 #include "core/base64.h"
 
@@ -21,6 +22,16 @@
  * Access
  * ----------------------------------------------------------------
  */
+
+/*
+ * A filter in memory, with a varlena header of any kind.  Should it be the state
+ * of an aggregate (that has no final function of ours), put it in order.
+ */
+struct varlena *
+filter_detoast(Datum value)
+{
+	return bloom_settled((struct varlena *) PG_DETOAST_DATUM_PACKED(value));
+}
 
 /*
  * Read the structure of a filter in memory, with a varlena header of any kind.
@@ -161,17 +172,12 @@ filter_check_fpp(double fpp)
 				 errhint("0.01 means that 1 in 100 keys that were not added is reported nevertheless.")));
 }
 
-/* Geometry for user-given parameters; an error if it cannot be built. */
-bf_shape
-filter_shape(int64 capacity, double fpp)
+/* Can a filter of this shape be built? */
+void
+filter_check_shape(bf_shape shape, int64 capacity, double fpp)
 {
-	bf_shape	shape;
-	uint64		needed;
+	uint64		needed = shape.words * 8;
 
-	filter_check_capacity(capacity);
-	filter_check_fpp(fpp);
-	shape = bf_shape_for((uint64) capacity, fpp);
-	needed = shape.words * 8;
 	if (needed + 2 * BF_LINE_BYTES > BF_MAX_BYTES)
 		ereport(ERROR,
 				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
@@ -179,6 +185,18 @@ filter_shape(int64 capacity, double fpp)
 						capacity, fpp, needed),
 				 errdetail("A filter can have at most " UINT64_FORMAT " bytes.", (uint64) BF_MAX_BYTES),
 				 errhint("Accept a higher probability, or split the keys over several filters.")));
+}
+
+/* Geometry for user-given parameters; an error if it cannot be built. */
+bf_shape
+filter_shape(int64 capacity, double fpp)
+{
+	bf_shape	shape;
+
+	filter_check_capacity(capacity);
+	filter_check_fpp(fpp);
+	shape = bf_shape_for((uint64) capacity, fpp);
+	filter_check_shape(shape, capacity, fpp);
 	return shape;
 }
 
@@ -229,24 +247,28 @@ filter_in(FunctionCallInfo fcinfo, const FilterType *type)
 	const char *problem;
 
 	if (!bf_base64_decoded_size(text, length, &n))
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
+		bf_ereturn(fcinfo->context,
+				   (errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
 				 errmsg("invalid input syntax for type %s", type->name),
 				 errdetail("The text has %zu characters; base64 comes in groups of four.", length),
 				 errhint("The text form of a filter is what the database printed, unchanged.")));
-	filter_check_size(n + VARHDRSZ);
+	if (n + VARHDRSZ > BF_MAX_BYTES)
+		bf_ereturn(fcinfo->context,
+				   (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("filter would need %zu bytes", n + VARHDRSZ),
+				 errdetail("A filter can have at most " UINT64_FORMAT " bytes.", (uint64) BF_MAX_BYTES)));
 	image = palloc(n + VARHDRSZ);
 	SET_VARSIZE(image, n + VARHDRSZ);
 	if (!bf_base64_decode((uint8 *) VARDATA(image), text, length, &bad))
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
+		bf_ereturn(fcinfo->context,
+				   (errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
 				 errmsg("invalid input syntax for type %s", type->name),
 				 errdetail("The character at position %zu is not valid base64 there.", bad + 1),
 				 errhint("The text form of a filter is what the database printed, unchanged.")));
 	problem = validate(type, (uint8 *) VARDATA(image), n);
 	if (problem != NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
+		bf_ereturn(fcinfo->context,
+				   (errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
 				 errmsg("invalid input for type %s", type->name),
 				 errdetail("%s", problem),
 				 errhint("The text form of a filter is what the database printed, unchanged.")));

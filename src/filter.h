@@ -21,6 +21,7 @@ typedef struct FilterType
 #define FILTER_DEFAULT_FPP	0.01
 
 /* Reading a filter that is in memory. */
+extern struct varlena *filter_detoast(Datum value);
 extern void filter_open(bf_filter *filter, struct varlena *image);
 extern void filter_open_argument(bf_filter *filter, FunctionCallInfo fcinfo, int argument);
 
@@ -35,6 +36,7 @@ extern void filter_set_class(bf_filter *filter, const KeyClass *key);
 /* Parameters. */
 extern void filter_check_capacity(int64 capacity);
 extern void filter_check_fpp(double fpp);
+extern void filter_check_shape(bf_shape shape, int64 capacity, double fpp);
 extern bf_shape filter_shape(int64 capacity, double fpp);
 extern void filter_check_size(uint64 bytes);
 
@@ -51,6 +53,6 @@ extern bool filter_equal(FunctionCallInfo fcinfo);
 extern Datum filter_hash(FunctionCallInfo fcinfo);
 extern Datum filter_hash_extended(FunctionCallInfo fcinfo);
 
-#define PG_GETARG_FILTER_P(n)	((struct varlena *) PG_DETOAST_DATUM_PACKED(PG_GETARG_DATUM(n)))
+#define PG_GETARG_FILTER_P(n)	filter_detoast(PG_GETARG_DATUM(n))
 
 #endif							/* BF_FILTER_H */

@@ -67,7 +67,7 @@ const KeyClass key_class_text = {BF_SCHEME_CANONICAL, BF_CLASS_TEXT, 0, NULL};
 const KeyClass key_class_uuid = {BF_SCHEME_CANONICAL, BF_CLASS_UUID, 0, NULL};
 
 static uint64
-hash_bytes64(const void *bytes, Size length)
+hash_bytes64(const char *bytes, Size length)
 {
 	return XXH3_64bits(bytes, length);
 }
@@ -84,7 +84,7 @@ key_hash_integer(int64 value)
 	uint8		bytes[8];
 
 	bf_store64(bytes, (uint64) value);
-	return hash_bytes64(bytes, sizeof(bytes));
+	return hash_bytes64((char *) bytes, sizeof(bytes));
 }
 
 /*
@@ -221,15 +221,9 @@ hash_text(KeyType *type, Datum value)
 }
 
 static uint64
-hash_raw(const char *bytes, Size length)
-{
-	return hash_bytes64(bytes, length);
-}
-
-static uint64
 hash_bytea(KeyType *type, Datum value)
 {
-	return hash_varlena(value, hash_raw);
+	return hash_varlena(value, hash_bytes64);
 }
 
 static uint64
@@ -255,13 +249,13 @@ hash_uuid(KeyType *type, Datum value)
 static uint64
 hash_macaddr(KeyType *type, Datum value)
 {
-	return hash_bytes64(DatumGetMacaddrP(value), sizeof(macaddr));
+	return hash_bytes64((char *) DatumGetMacaddrP(value), sizeof(macaddr));
 }
 
 static uint64
 hash_macaddr8(KeyType *type, Datum value)
 {
-	return hash_bytes64(DatumGetMacaddr8P(value), sizeof(macaddr8));
+	return hash_bytes64((char *) DatumGetMacaddr8P(value), sizeof(macaddr8));
 }
 
 /* Digits without insignificant zeros, as text: 1.0 and 1.00 are "1". */
@@ -298,7 +292,7 @@ hash_interval(KeyType *type, Datum value)
 	}
 	bf_store64(bytes, (uint64) days);
 	bf_store64(bytes + 8, (uint64) rest);
-	return hash_bytes64(bytes, sizeof(bytes));
+	return hash_bytes64((char *) bytes, sizeof(bytes));
 }
 
 static uint64
@@ -309,7 +303,7 @@ hash_timetz(KeyType *type, Datum value)
 
 	bf_store64(bytes, (uint64) time->time);
 	bf_store32(bytes + 8, (uint32) time->zone);
-	return hash_bytes64(bytes, sizeof(bytes));
+	return hash_bytes64((char *) bytes, sizeof(bytes));
 }
 
 /* inet and cidr: version, prefix length, address. */
@@ -324,7 +318,7 @@ hash_inet(KeyType *type, Datum value)
 	bytes[0] = length == 4 ? 4 : 6;
 	bytes[1] = ip_bits(address);
 	memcpy(bytes + 2, ip_addr(address), length);
-	hash = hash_bytes64(bytes, 2 + length);
+	hash = hash_bytes64((char *) bytes, 2 + length);
 	if ((Pointer) address != DatumGetPointer(value))
 		pfree(address);
 	return hash;
@@ -341,7 +335,7 @@ hash_bit(KeyType *type, Datum value)
 
 	memcpy(bytes, VARBITS(bits), length);
 	bf_store32(bytes + length, (uint32) VARBITLEN(bits));
-	hash = hash_bytes64(bytes, length + 4);
+	hash = hash_bytes64((char *) bytes, length + 4);
 	pfree(bytes);
 	if ((Pointer) bits != DatumGetPointer(value))
 		pfree(bits);
@@ -423,23 +417,20 @@ set_class_name(KeyType *type, uint8 scheme, const char *label)
 {
 	char	   *utf8 = pg_server_to_any(label, (int) strlen(label), PG_UTF8);
 	Size		length = strlen(utf8);
-	char	   *name = MemoryContextAlloc(type->context, BF_MAX_CLASS_NAME + 1);
 
-	if (length <= BF_MAX_CLASS_NAME)
-		memcpy(name, utf8, length);
-	else
+	if (length > BF_MAX_CLASS_NAME)
 	{
 		int			kept = pg_encoding_mbcliplen(PG_UTF8, utf8, (int) length, BF_MAX_CLASS_NAME - 17);
+		uint64		hash = hash_bytes64(utf8, length);
 
-		memcpy(name, utf8, kept);
-		snprintf(name + kept, 18, "#%08x%08x",
-				 (uint32) (hash_bytes64(utf8, length) >> 32), (uint32) hash_bytes64(utf8, length));
+		utf8 = psprintf("%.*s#%08x%08x", kept, utf8, (uint32) (hash >> 32), (uint32) hash);
 		length = kept + 17;
 	}
+	memcpy(type->name_buffer, utf8, length);
 	type->class.scheme = scheme;
 	type->class.code = BF_CLASS_NAMED;
 	type->class.name_length = (uint8) length;
-	type->class.name = name;
+	type->class.name = type->name_buffer;
 }
 
 /*
@@ -513,6 +504,8 @@ hash_array_value(KeyType *type, Datum value)
 											  private->typbyval, private->typalign);
 
 		append_part(&parts, private->element, element, isnull);
+		if (i % BF_POLL_EVERY == 0)
+			bf_poll();
 	}
 	if (!VARATT_IS_EXPANDED_HEADER(array) && (Pointer) array != DatumGetPointer(value))
 		pfree(array);
@@ -521,10 +514,9 @@ hash_array_value(KeyType *type, Datum value)
 
 typedef struct RecordParts
 {
-	Oid			tuptype;		/* which columns the rest is about */
-	int32		tuptypmod;
-	int			natts;
+	uint64		identifier;		/* of the row type that the rest is about */
 	KeyType   **columns;		/* NULL where dropped */
+	MemoryContext context;		/* of the columns */
 } RecordParts;
 
 /*
@@ -544,14 +536,17 @@ refuse_nested_record(Oid typid)
 
 /* Learn the columns of a record type and name its class after them. */
 static void
-set_record_columns(KeyType *type, TupleDesc desc)
+set_record_columns(KeyType *type, TupleDesc desc, uint64 identifier)
 {
 	RecordParts *private = type->private;
 	uint8		scheme = BF_SCHEME_CANONICAL;
 	StringInfoData label;
 
-	private->natts = 0;			/* nothing valid should we fail below */
-	private->columns = MemoryContextAllocZero(type->context, sizeof(KeyType *) * (desc->natts + 1));
+	private->identifier = 0;	/* nothing valid should we fail below */
+	if (private->context == NULL)
+		private->context = AllocSetContextCreate(type->context, "bloomfilter record columns", ALLOCSET_SMALL_SIZES);
+	MemoryContextReset(private->context);
+	private->columns = MemoryContextAllocZero(private->context, sizeof(KeyType *) * (desc->natts + 1));
 	initStringInfo(&label);
 	for (int i = 0; i < desc->natts; i++)
 	{
@@ -560,7 +555,7 @@ set_record_columns(KeyType *type, TupleDesc desc)
 		if (attribute->attisdropped)
 			continue;
 		refuse_nested_record(attribute->atttypid);
-		private->columns[i] = key_type(attribute->atttypid, attribute->attcollation, type->context);
+		private->columns[i] = key_type(attribute->atttypid, attribute->attcollation, private->context);
 		appendStringInfo(&label, "%c%s", label.len == 0 ? '(' : ',',
 						 key_class_label(&private->columns[i]->class));
 		scheme = Max(scheme, private->columns[i]->class.scheme);
@@ -568,9 +563,7 @@ set_record_columns(KeyType *type, TupleDesc desc)
 	appendStringInfoString(&label, label.len == 0 ? "()" : ")");
 	set_class_name(type, scheme, label.data);
 	pfree(label.data);
-	private->natts = desc->natts;
-	private->tuptype = desc->tdtypeid;
-	private->tuptypmod = desc->tdtypmod;
+	private->identifier = identifier;
 }
 
 /* Records: their columns, dropped ones left out. */
@@ -582,14 +575,15 @@ hash_record_value(KeyType *type, Datum value)
 	Oid			tuptype = HeapTupleHeaderGetTypeId(record);
 	int32		tuptypmod = HeapTupleHeaderGetTypMod(record);
 	TupleDesc	desc = lookup_rowtype_tupdesc(tuptype, tuptypmod);
+	uint64		identifier = assign_record_type_identifier(tuptype, tuptypmod);
 	HeapTupleData tuple;
 	Datum	   *values;
 	bool	   *nulls;
 	StringInfoData parts;
 
 	check_stack_depth();
-	if (private->natts != desc->natts || private->tuptype != tuptype || private->tuptypmod != tuptypmod)
-		set_record_columns(type, desc);
+	if (private->identifier != identifier)	/* another type, or altered */
+		set_record_columns(type, desc, identifier);
 
 	tuple.t_len = HeapTupleHeaderGetDatumLength(record);
 	ItemPointerSetInvalid(&tuple.t_self);
@@ -662,6 +656,8 @@ hash_multirange_value(KeyType *type, Datum value)
 	multirange_deserialize(private->range, multirange, &count, &ranges);
 	for (int32 i = 0; i < count; i++)
 		append_range(&parts, private, ranges[i]);
+	if (count > 0)
+		pfree(ranges);
 	if ((Pointer) multirange != DatumGetPointer(value))
 		pfree(multirange);
 	return hash_parts(&parts);
@@ -790,6 +786,16 @@ forget_collation(Datum arg, int cacheid, uint32 hashvalue)
 	deterministic_collation = InvalidOid;
 }
 
+/* Strings of several collations: nobody can say which of them are equal. */
+void
+key_refuse_indeterminate_collation(void)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_INDETERMINATE_COLLATION),
+			 errmsg("could not determine which collation to use for a key"),
+			 errhint("Use the COLLATE clause to set the collation explicitly.")));
+}
+
 /*
  * Under a nondeterministic collation strings of different bytes can be equal,
  * and only the collation's provider, in its present version, knows which.
@@ -843,7 +849,7 @@ set_record(KeyType *type)
 	{
 		TupleDesc	desc = lookup_rowtype_tupdesc(type->typid, -1);
 
-		set_record_columns(type, desc);
+		set_record_columns(type, desc, assign_record_type_identifier(type->typid, -1));
 		ReleaseTupleDesc(desc);
 	}
 }
@@ -885,7 +891,10 @@ set_server(KeyType *type)
 	fmgr_info_copy(proc, &entry->hash_extended_proc_finfo, type->context);
 	type->private = proc;
 	type->hash = hash_by_server;
-	set_class_of_type(type, SERVER_SCHEME, "type");
+
+	/* its hash function sees strings in the encoding of the database */
+	set_class_of_type(type, SERVER_SCHEME, GetDatabaseEncoding() == PG_UTF8 ? "type" :
+					  psprintf("%s type", GetDatabaseEncodingName()));
 }
 
 /*
@@ -944,7 +953,7 @@ key_type(Oid typid, Oid collation, MemoryContext context)
 	type->collation = collation;
 	type->context = context;
 
-	for (int i = 0; i < lengthof(simple); i++)
+	for (int i = 0; i < (int) lengthof(simple); i++)
 	{
 		if (simple[i].typid != typid)
 			continue;
@@ -1022,7 +1031,7 @@ key_class_label(const KeyClass *class)
 }
 
 /* ----------------------------------------------------------------
- * Arguments that were quietly turned into text
+ * Arguments of functions and aggregates
  * ----------------------------------------------------------------
  */
 
@@ -1069,25 +1078,24 @@ has_transition(Oid aggregate, Oid transition)
 }
 
 /*
- * Values of citext and the like can be passed where text is declared, and then
+ * An aggregate over text takes values of citext and the like, too, and they
  * arrive with no trace of the equality of their own type.  The expression that
- * computes the argument still shows the implicit cast; refuse it.  (A constant
- * or a parameter is already folded to text when we look: not seen here.)
+ * computes the argument still shows the implicit cast; refuse it.  (Not seen:
+ * an argument that a lower plan node has computed as text already, as for
+ * "bloom_agg(c) ... GROUP BY c::text".)  A collation that could not be
+ * determined is refused here as well.
  *
- * Where the caller has no expression to show, as when Citus calls a transition
+ * Where the caller has no such expression, as when Citus calls a transition
  * function, there is nothing to check.
  */
 void
-key_check_text_argument(FunctionCallInfo fcinfo, int argument)
+key_check_text_aggregate(FunctionCallInfo fcinfo)
 {
-	List	   *arguments = NIL;
-	Node	   *call = fcinfo->flinfo->fn_expr;
-	Aggref	   *aggregate;
+	Aggref	   *aggregate = AggGetAggref(fcinfo);
+	ListCell   *cell;
 
 	if (AggCheckCallContext(fcinfo, NULL) == AGG_CONTEXT_WINDOW)
 	{
-		ListCell   *cell;
-
 		foreach(cell, castNode(WindowAggState, fcinfo->context)->funcs)
 		{
 			WindowFunc *function = ((WindowFuncExprState *) lfirst(cell))->wfunc;
@@ -1095,31 +1103,17 @@ key_check_text_argument(FunctionCallInfo fcinfo, int argument)
 			if (function->args != NIL && has_transition(function->winfnoid, fcinfo->flinfo->fn_oid))
 				check_text_expression(linitial(function->args));
 		}
-		return;
 	}
-	aggregate = AggGetAggref(fcinfo);
-	if (aggregate != NULL)
+	else if (aggregate != NULL && aggregate->args != NIL &&
+			 has_transition(aggregate->aggfnoid, fcinfo->flinfo->fn_oid))
 	{
-		if (aggregate->args != NIL)
-			check_text_expression((Node *) ((TargetEntry *) linitial(aggregate->args))->expr);
-		return;
+		check_text_expression((Node *) ((TargetEntry *) linitial(aggregate->args))->expr);
+		if (!OidIsValid(aggregate->inputcollid))
+			key_refuse_indeterminate_collation();
 	}
-	if (call == NULL)
-		return;
-	if (IsA(call, FuncExpr))
-		arguments = ((FuncExpr *) call)->args;
-	else if (IsA(call, OpExpr))
-		arguments = ((OpExpr *) call)->args;
-	if (argument < list_length(arguments))
-		check_text_expression(list_nth(arguments, argument));
 }
 
-/*
- * How to hash a function's key argument.  The same C function serves the
- * overloads for anyelement, text and "char": what matters is the type of the
- * argument in this call or, where the caller does not tell, the declared one.
- * Kept for the call site.
- */
+/* How to hash a function's key argument, by its type in this call. */
 KeyType *
 key_type_of_argument(FunctionCallInfo fcinfo, int argument)
 {
@@ -1127,18 +1121,10 @@ key_type_of_argument(FunctionCallInfo fcinfo, int argument)
 	Oid			typid = get_fn_expr_argtype(flinfo, argument);
 
 	if (!OidIsValid(typid))
-	{
-		Oid		   *declared;
-		int			nargs;
-
-		get_func_signature(flinfo->fn_oid, &declared, &nargs);
-		typid = argument < nargs ? declared[argument] : InvalidOid;
-	}
-	if (!OidIsValid(typid) || IsPolymorphicType(typid))
 		ereport(ERROR,
 				(errcode(ERRCODE_INDETERMINATE_DATATYPE),
 				 errmsg("could not determine the type of the key")));
-	if (typid == TEXTOID)
-		key_check_text_argument(fcinfo, argument);
+	if (type_is_collatable(typid) && !OidIsValid(PG_GET_COLLATION()))
+		key_refuse_indeterminate_collation();
 	return key_type(typid, PG_GET_COLLATION(), flinfo->fn_mcxt);
 }

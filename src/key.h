@@ -27,12 +27,13 @@ typedef struct KeyType KeyType;
 
 struct KeyType
 {
-	KeyClass	class;
+	KeyClass	class;			/* a name is in name_buffer */
 	uint64		(*hash) (KeyType *type, Datum value);
 	Oid			typid;			/* base type */
 	Oid			collation;
 	MemoryContext context;		/* where this struct and its parts live */
 	void	   *private;		/* more on nested types and server procs */
+	char		name_buffer[BF_MAX_CLASS_NAME];
 };
 
 extern const KeyClass key_class_integer;
@@ -45,6 +46,7 @@ extern uint64 key_hash_text(const char *string, Size length);
 extern uint64 key_hash_char(char value);
 extern uint64 key_hash_uuid(const void *uuid);
 extern void key_check_collation(Oid collation);
+extern void key_refuse_indeterminate_collation(void);
 
 /* Any type. */
 extern KeyType *key_type(Oid typid, Oid collation, MemoryContext context);
@@ -57,7 +59,7 @@ key_hash(KeyType *type, Datum value)
 
 /* Arguments of the function being called; see key.c. */
 extern KeyType *key_type_of_argument(FunctionCallInfo fcinfo, int argument);
-extern void key_check_text_argument(FunctionCallInfo fcinfo, int argument);
+extern void key_check_text_aggregate(FunctionCallInfo fcinfo);
 
 static inline bool
 key_class_equal(const KeyClass *a, const KeyClass *b)

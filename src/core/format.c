@@ -231,6 +231,8 @@ all_zero(const uint8_t *bytes, uint64_t n)
 	{
 		if (bytes[i] != 0)
 			return false;
+		if (i % (BF_POLL_EVERY * 64) == 0)
+			bf_poll();
 	}
 	return true;
 }
@@ -274,8 +276,8 @@ open_filter(bf_filter *filter, uint64_t n, bf_fetch fetch, void *arg)
 		return "Its key class is not known to this version of the extension.";
 	if (filter->layers < 1 || filter->layers > BF_MAX_LAYERS)
 		return "Its number of layers is out of range.";
-	if (!(filter->fpp > 0 && filter->fpp < 1))
-		return "Its false-positive probability is not between 0 and 1.";
+	if (!(filter->fpp >= BF_MIN_FPP && filter->fpp < 1))
+		return "Its false-positive probability is out of range.";
 
 	filter->name = NULL;
 	filter->name_length = 0;
@@ -397,7 +399,6 @@ bf_filter_validate(const uint8_t *bytes, size_t n, uint16_t kind)
 {
 	bf_filter	filter;
 	const char *problem = bf_filter_open(&filter, bytes, n);
-	bool		empty;
 
 	if (problem != NULL)
 		return problem;
@@ -405,7 +406,7 @@ bf_filter_validate(const uint8_t *bytes, size_t n, uint16_t kind)
 		return "It does not begin like a filter of this type.";
 	if (n + BF_LENGTH_WORD > BF_MAX_BYTES)
 		return "It is larger than a filter may be.";
-	if (filter.max_layers > BF_MAX_LAYERS ||
+	if (filter.growth > BF_MAX_GROWTH || filter.max_layers > BF_MAX_LAYERS ||
 		(filter.max_layers > 0 && (filter.growth != 1 || filter.layers > filter.max_layers)))
 		return "Its rule of growth is contradictory.";
 	if (filter.layers > 1 && filter.layer[0].capacity == 0)
@@ -429,14 +430,13 @@ bf_filter_validate(const uint8_t *bytes, size_t n, uint16_t kind)
 		if (layer->form != BF_FORM_LIST)
 			continue;
 		if (!bf_keep_list(layer->shape, layer->count))
-			return "A list of hashes is longer than the lines that should replace it.";
+			return "A list of hashes is longer than it may be.";
 		if (!bf_list_is_sorted(layer->data, layer->count))
 			return "A list of hashes is not in ascending order.";
 	}
 	if (!padding_is_zero(&filter, bytes, n))
 		return "Bytes that have to be zero are not.";
-	empty = bf_filter_is_empty(&filter);
-	if (filter.key_class == BF_CLASS_NONE && !empty)
+	if (filter.key_class == BF_CLASS_NONE && !bf_filter_is_empty(&filter))
 		return "It holds keys, but of no class.";
 	return NULL;
 }

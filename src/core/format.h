@@ -21,9 +21,11 @@
 #define BF_LENGTH_WORD		4	/* PostgreSQL keeps the size before the bytes */
 
 #define BF_MAX_LAYERS		64
+#define BF_MAX_GROWTH		100
 #define BF_DEFAULT_GROWTH	2	/* the next layer's capacity over the last's */
 #define BF_MAX_BYTES		(UINT64_C(512) * 1024 * 1024)	/* with length word */
 #define BF_MAX_CLASS_NAME	255
+#define BF_MAX_LIST			(12 * 1024 * 1024)	/* hashes: 96 MB */
 
 /*
  * Filters of this size are stored out of line.  From here on, lines are
@@ -142,14 +144,14 @@ extern bf_census bf_filter_census(const bf_filter *filter);
 extern bool bf_filter_is_empty(const bf_filter *filter);
 
 /*
- * Is a layer of `count` distinct hashes kept as a list?  Whatever is smaller;
- * a layer without a shape is always a list.  Decided by content alone, so that
- * the same keys make the same bytes in any order.
+ * Is a layer of `count` distinct hashes kept as a list?  If that is smaller, and
+ * not very long; a layer without a shape has to be one.  Decided by content
+ * alone, so that the same keys make the same bytes in any order.
  */
 static inline bool
 bf_keep_list(bf_shape shape, uint64_t count)
 {
-	return shape.words == 0 || count + 1 < shape.words;
+	return count <= BF_MAX_LIST && (shape.words == 0 || count + 1 < shape.words);
 }
 
 static inline uint64_t

@@ -13,10 +13,15 @@ no_poll(void)
 
 void		(*bf_poll) (void) = no_poll;
 
-/* Add many keys: start all memory accesses of a batch, then do the work. */
-void
+/*
+ * Add many keys: start all memory accesses of a batch, then do the work.
+ * Returns how many bits were not set before.
+ */
+uint64_t
 bf_lines_add_many(uint8_t *data, bf_shape shape, const uint64_t *hashes, size_t n)
 {
+	uint64_t	fresh = 0;
+
 	for (size_t start = 0; start < n; start += BF_BATCH)
 	{
 		size_t		end = n - start < BF_BATCH ? n : start + BF_BATCH;
@@ -24,10 +29,11 @@ bf_lines_add_many(uint8_t *data, bf_shape shape, const uint64_t *hashes, size_t 
 		for (size_t i = start; i < end; i++)
 			bf_lines_prefetch(data, shape, hashes[i]);
 		for (size_t i = start; i < end; i++)
-			bf_lines_add(data, shape, hashes[i]);
+			fresh += bf_lines_add(data, shape, hashes[i]);
 		if (start % BF_POLL_EVERY == 0)
 			bf_poll();
 	}
+	return fresh;
 }
 
 /* Test many keys; found[i] is set to true where hashes[i] may be present. */
@@ -48,6 +54,27 @@ bf_lines_test_many(const uint8_t *data, bf_shape shape,
 		if (start % BF_POLL_EVERY == 0)
 			bf_poll();
 	}
+}
+
+uint64_t
+bf_lines_bits_set(const uint8_t *data, uint64_t words)
+{
+	return bf_lines_bits_set_or(data, data, words);
+}
+
+/* How many bits would be set in the union of two layers? */
+uint64_t
+bf_lines_bits_set_or(const uint8_t *a, const uint8_t *b, uint64_t words)
+{
+	uint64_t	set = 0;
+
+	for (uint64_t i = 0; i < words; i++)
+	{
+		set += bf_popcount64(bf_load64(a + i * 8) | bf_load64(b + i * 8));
+		if (i % (BF_POLL_EVERY * 16) == 0)
+			bf_poll();
+	}
+	return set;
 }
 
 /*
@@ -76,28 +103,36 @@ bf_lines_and(uint8_t *into, const uint8_t *from, uint64_t words)
 	}
 }
 
-/* Can the layer be halved, line 2i onto 2i+1? */
+/* Can the layer be made smaller by this factor, each so many lines in one? */
 bool
-bf_lines_can_fold(bf_shape shape)
+bf_lines_can_fold(bf_shape shape, unsigned factor)
 {
-	return shape.words >= 2 * BF_LINE_WORDS && bf_shape_lines(shape) % 2 == 0;
+	return shape.words >= (uint64_t) factor * BF_LINE_WORDS && bf_shape_lines(shape) % factor == 0;
 }
 
-/* How many bits would be set if the layer were halved? */
-uint64_t
-bf_lines_folded_bits(const uint8_t *data, bf_shape shape)
+/* One word of a folded line. */
+static inline uint64_t
+folded_word(const uint8_t *data, uint64_t line, unsigned word, unsigned factor)
 {
-	uint64_t	lines = bf_shape_lines(shape) / 2;
+	const uint8_t *from = data + line * factor * BF_LINE_BYTES + word * 8;
+	uint64_t	result = 0;
+
+	for (unsigned i = 0; i < factor; i++)
+		result |= bf_load64(from + i * BF_LINE_BYTES);
+	return result;
+}
+
+/* How many bits would be set if the layer were folded? */
+uint64_t
+bf_lines_folded_bits(const uint8_t *data, bf_shape shape, unsigned factor)
+{
+	uint64_t	lines = bf_shape_lines(shape) / factor;
 	uint64_t	set = 0;
 
 	for (uint64_t line = 0; line < lines; line++)
 	{
 		for (unsigned w = 0; w < BF_LINE_WORDS; w++)
-		{
-			const uint8_t *even = data + line * 2 * BF_LINE_BYTES + w * 8;
-
-			set += bf_popcount64(bf_load64(even) | bf_load64(even + BF_LINE_BYTES));
-		}
+			set += bf_popcount64(folded_word(data, line, w, factor));
 		if (line % BF_POLL_EVERY == 0)
 			bf_poll();
 	}
@@ -105,27 +140,22 @@ bf_lines_folded_bits(const uint8_t *data, bf_shape shape)
 }
 
 /*
- * Halve a layer.  The result is bit for bit the layer that the same keys would
+ * Fold a layer.  The result is bit for bit the layer that the same keys would
  * have made in the smaller shape.  `into` may be `from`.
  */
 bf_shape
-bf_lines_fold(uint8_t *into, const uint8_t *from, bf_shape shape)
+bf_lines_fold(uint8_t *into, const uint8_t *from, bf_shape shape, unsigned factor)
 {
-	uint64_t	lines = bf_shape_lines(shape) / 2;
+	uint64_t	lines = bf_shape_lines(shape) / factor;
 
 	for (uint64_t line = 0; line < lines; line++)
 	{
 		for (unsigned w = 0; w < BF_LINE_WORDS; w++)
-		{
-			const uint8_t *even = from + line * 2 * BF_LINE_BYTES + w * 8;
-
-			bf_store64(into + line * BF_LINE_BYTES + w * 8,
-					   bf_load64(even) | bf_load64(even + BF_LINE_BYTES));
-		}
+			bf_store64(into + line * BF_LINE_BYTES + w * 8, folded_word(from, line, w, factor));
 		if (line % BF_POLL_EVERY == 0)
 			bf_poll();
 	}
-	shape.words /= 2;
+	shape.words /= factor;
 	return shape;
 }
 

@@ -23,7 +23,7 @@ bf_group_hash(uint64_t hash, unsigned group)
 
 /*
  * The line is the group hash scaled to the number of lines.  Scaling commutes
- * with halving: the line in a filter of half the size is line / 2, which is
+ * with division: the line in a filter of half the size is line / 2, which is
  * what makes bf_lines_fold exact.
  */
 static inline uint64_t
@@ -58,17 +58,22 @@ bf_line_test(const uint8_t *line, unsigned bits, unsigned probes, uint64_t group
 	return true;
 }
 
-static inline void
+/* Set them; returns how many were not set before. */
+static inline unsigned
 bf_line_set(uint8_t *line, unsigned bits, unsigned probes, uint64_t group_hash)
 {
 	uint32_t	x = (uint32_t) group_hash;
+	unsigned	fresh = 0;
 
 	for (unsigned i = 0; i < probes; i++, x *= BF_NEXT_PROBE)
 	{
 		unsigned	position = (unsigned) (((uint64_t) x * bits) >> 32);
+		unsigned	byte = line[position / 8];
 
-		line[position / 8] |= (uint8_t) (1 << position % 8);
+		fresh += !(byte >> position % 8 & 1);
+		line[position / 8] = (uint8_t) (byte | 1U << position % 8);
 	}
+	return fresh;
 }
 
 static inline bool
@@ -88,30 +93,35 @@ bf_lines_test(const uint8_t *data, bf_shape shape, uint64_t hash)
 	return true;
 }
 
-static inline void
+/* Add a key; returns how many bits were not set before. */
+static inline unsigned
 bf_lines_add(uint8_t *data, bf_shape shape, uint64_t hash)
 {
 	const uint64_t lines = bf_shape_lines(shape);
 	const unsigned bits = bf_shape_line_bits(shape);
+	unsigned	fresh = 0;
 
 	for (unsigned g = 0; g < shape.groups; g++)
 	{
 		uint64_t	group_hash = bf_group_hash(hash, g);
 
-		bf_line_set(data + bf_group_line(group_hash, lines) * BF_LINE_BYTES,
-					bits, shape.probes, group_hash);
+		fresh += bf_line_set(data + bf_group_line(group_hash, lines) * BF_LINE_BYTES,
+							 bits, shape.probes, group_hash);
 	}
+	return fresh;
 }
 
-extern void bf_lines_add_many(uint8_t *data, bf_shape shape,
-							  const uint64_t *hashes, size_t n);
+extern uint64_t bf_lines_add_many(uint8_t *data, bf_shape shape,
+								  const uint64_t *hashes, size_t n);
 extern void bf_lines_test_many(const uint8_t *data, bf_shape shape,
 							   const uint64_t *hashes, size_t n, bool *found);
+extern uint64_t bf_lines_bits_set(const uint8_t *data, uint64_t words);
+extern uint64_t bf_lines_bits_set_or(const uint8_t *a, const uint8_t *b, uint64_t words);
 extern void bf_lines_or(uint8_t *into, const uint8_t *from, uint64_t words);
 extern void bf_lines_and(uint8_t *into, const uint8_t *from, uint64_t words);
-extern bool bf_lines_can_fold(bf_shape shape);
-extern uint64_t bf_lines_folded_bits(const uint8_t *data, bf_shape shape);
-extern bf_shape bf_lines_fold(uint8_t *into, const uint8_t *from, bf_shape shape);
+extern bool bf_lines_can_fold(bf_shape shape, unsigned factor);
+extern uint64_t bf_lines_folded_bits(const uint8_t *data, bf_shape shape, unsigned factor);
+extern bf_shape bf_lines_fold(uint8_t *into, const uint8_t *from, bf_shape shape, unsigned factor);
 
 /* What the bits now set say about a layer. */
 typedef struct bf_census

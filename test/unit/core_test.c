@@ -241,12 +241,22 @@ test_lines_operations(void)
 		bf_lines_and(b, a, shape.words);
 		CHECK(memcmp(b, a, bytes) == 0, "AND differs");
 
-		while (bf_lines_can_fold(shape))
+		for (unsigned factor = 2; factor < 8;)
 		{
-			bf_shape	half = bf_lines_fold(both, both, shape);
-			uint8_t    *direct = allocate(half.words * 8);
+			bf_shape	half;
+			uint8_t    *direct;
+			uint64_t	expected;
 
-			CHECK(half.words * 2 == shape.words, "half");
+			if (!bf_lines_can_fold(shape, factor))
+			{
+				factor++;
+				continue;
+			}
+			expected = bf_lines_folded_bits(both, shape, factor);
+			half = bf_lines_fold(both, both, shape, factor);
+			direct = allocate(half.words * 8);
+			CHECK(half.words * factor == shape.words, "size");
+			CHECK(bf_lines_bits_set(both, half.words) == expected, "bits");
 			bf_lines_add_many(direct, half, hashes, N);
 			CHECK(memcmp(direct, both, half.words * 8) == 0, "fold of %llu words differs",
 				  (unsigned long long) shape.words);

@@ -1,0 +1,141 @@
+/*
+ * growth.c
+ *		When a layer is full, and what the next one is like.
+ *
+ * A filter that grows is a chain of layers, each `growth` times as large as the
+ * one before.  A stray key passes if it passes in any layer, so the layers'
+ * probabilities add up, and each may have only a share of the target.
+ *
+ * The first layer gets a third: most filters never outgrow it, and should not
+ * pay too much for the chance that they might.  Each further one gets 15 % of
+ * what is left.  The shares never add up to more than the target however long
+ * the chain, and shrink slowly enough that ten layers, 1024 keys grown to a
+ * million, take 17.5 bits a key at 1 % (computed, and measured in the tests).
+ * A layer that is as large as several steps of growth, made for many keys at
+ * once, takes the shares of all of them: 1024 keys and then a million at once
+ * take 11.5 bits a key.
+ *
+ * An aggregate gives its first layer the full target, since it was told how
+ * many keys there are.  If there are more, the further layers share as much
+ * again: twice the target at most.
+ *
+ * Whether a layer is full is told by the number of its bits that are set, which
+ * depends on nothing but the keys.  That number varies around what is expected
+ * of so many keys.  A layer must take as many as it was made for, always: a
+ * window of layers promises to hold its newest keys.  So "full" means six
+ * standard deviations more, and layers of filters that grow or rotate are sized
+ * for that.
+ */
+#include "growth.h"
+
+/* What of the target a first layer keeps for itself, and a further one of the rest. */
+#define FIRST_SHARE			(1.0 / 3.0)
+#define REST_KEPT			0.85	/* by growth of 2 or more */
+#define REST_KEPT_EQUAL		0.95	/* by layers of equal size: there may be 64 */
+
+/* What is left at the least, where merges have used up everything. */
+#define LEAST_SHARE			0.05
+
+static uint64_t
+integer_root(uint64_t x)
+{
+	uint64_t	root = 0;
+
+	for (uint64_t bit = UINT64_C(1) << 31; bit > 0; bit >>= 1)
+	{
+		if ((root + bit) * (root + bit) <= x)
+			root += bit;
+	}
+	return root;
+}
+
+/*
+ * The number of keys at which a layer for `capacity` counts as full.  The
+ * estimate of the number of keys from the bits has a standard deviation of a
+ * quarter of its root.
+ */
+static uint64_t
+full_keys(uint64_t capacity)
+{
+	return capacity + (3 * integer_root(capacity) + 1) / 2;
+}
+
+/* The shape of the first layer of a filter made to measure. */
+bf_shape
+bf_first_shape(uint64_t capacity, double fpp, unsigned growth, unsigned max_layers)
+{
+	if (max_layers > 0)
+		return bf_shape_for(full_keys(capacity), fpp / max_layers);
+	if (growth > 0)
+		return bf_shape_for(full_keys(capacity), fpp * FIRST_SHARE);
+	return bf_shape_for(capacity, fpp);
+}
+
+/*
+ * The number of set bits from which on a layer takes no new keys.  A filter of
+ * a fixed size takes any number, and so does one that is not sized yet.
+ */
+uint64_t
+bf_full_bits(const bf_filter *filter, const bf_layer *layer)
+{
+	if (filter->growth == 0 || layer->capacity == 0)
+		return UINT64_MAX;
+	return bf_shape_bits_set(layer->shape, full_keys(layer->capacity));
+}
+
+/* What the layers there are may use of the target, when full. */
+static double
+used_share(const bf_filter *filter, double *first)
+{
+	double		used = 0;
+
+	for (unsigned i = 0; i < filter->layers; i++)
+	{
+		double		fpp = bf_shape_fpp(filter->layer[i].shape, filter->layer[i].capacity);
+
+		used += fpp;
+		if (i == 0)
+			*first = fpp;
+	}
+	return used;
+}
+
+/*
+ * The layer to follow the last one, for at least `keys` keys.
+ */
+void
+bf_next_layer(const bf_filter *filter, uint64_t keys, bf_layer *next)
+{
+	const bf_layer *last = &filter->layer[filter->layers - 1];
+	uint64_t	step = last->capacity * filter->growth;
+	double		kept = filter->growth > 1 ? REST_KEPT : REST_KEPT_EQUAL;
+	double		budget = filter->fpp;
+	double		first = 0;
+	double		rest;
+	double		share;
+
+	memset(next, 0, sizeof(*next));
+	next->form = BF_FORM_LIST;
+	if (filter->max_layers > 0)
+	{
+		next->capacity = last->capacity;
+		next->shape = last->shape;
+		return;
+	}
+	rest = used_share(filter, &first);
+	if (first > filter->fpp / 2)
+		budget += first;		/* a first layer of the full target */
+	rest = budget - rest;
+	if (rest < filter->fpp * LEAST_SHARE)
+		rest = filter->fpp * LEAST_SHARE;
+	share = rest * (1.0 - kept);
+	while (step < keys && step < BF_MAX_CAPACITY)
+	{
+		share += (rest - share) * (1.0 - kept);
+		step = filter->growth > 1 ? step * filter->growth : step + last->capacity;
+	}
+	if (step > keys && keys > last->capacity * filter->growth)
+		step = keys;			/* known: no need for a whole step */
+	next->capacity = step;
+	next->shape = bf_shape_for(full_keys(step), share);
+}
