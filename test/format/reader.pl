@@ -172,7 +172,7 @@ sub read_contents
 		$layer->{count} = unpack 'Q<', substr $bytes, $start, 8;
 		die "filter ends before its list does\n" if $layer->{count} > $room / 8 - 1;
 		die "list is not shorter than lines\n"
-		  if $layer->{words} > 0 && $layer->{count} + 1 >= $layer->{words};
+		  if $layer->{count} > 12582912 || $layer->{words} > 0 && $layer->{count} + 1 >= $layer->{words};
 		$length = 8 + 8 * $layer->{count};
 	}
 	die "filter ends before its last layer does\n" if $length > $room;
@@ -234,8 +234,8 @@ sub read_filter
 	die "key class and hash scheme contradict each other\n"
 	  if $filter{class} == 0 ? $filter{scheme} != 0 : $filter{class} == 255 ? $filter{scheme} == 0 : $filter{scheme} != 1;
 	die "$count layers\n" if $count < 1 || $count > MAX_LAYERS;
-	die "probability is not between 0 and 1\n" unless $filter{fpp} > 0 && $filter{fpp} < 1;
-	die "max_layers is out of range\n" if $filter{max_layers} > MAX_LAYERS;
+	die "probability is out of range\n" unless $filter{fpp} >= 1e-12 && $filter{fpp} < 1;
+	die "growth or max_layers is out of range\n" if $filter{growth} > 100 || $filter{max_layers} > MAX_LAYERS;
 	die "rotating filter grows or has too many layers\n"
 	  if $filter{max_layers} > 0 && ($filter{growth} != 1 || $count > $filter{max_layers});
 
