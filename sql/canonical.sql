@@ -79,7 +79,13 @@ UNION ALL SELECT 'one key', bloom_agg(1)
 UNION ALL SELECT 'twenty', bloom_agg(n) FROM generate_series(1, 20) n
 UNION ALL SELECT 'list', bloom_agg(n::text, 1000) FROM generate_series(1, 3) n
 UNION ALL SELECT 'named class', bloom_agg('red'::colour)
+UNION ALL SELECT 'layers', bloom_agg(1) | bloom_agg(n, 100) FROM generate_series(2, 9) n
+UNION ALL SELECT 'grown', bloom_add_all(bloom_add_all(bloom_new(5), array[1, 2, 3, 4, 5, 6, 7, 8, 9]), array[10, 11, 12, 13, 14, 15])
+UNION ALL SELECT 'window', bloom_add_all(bloom_new(4, 0.05, max_layers => 2), array['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j', 'k', 'l', 'm', 'n', 'o', 'p', 'q'])
+UNION ALL SELECT 'fixed', bloom_add(bloom_new(1000, growth => 0), 1.5)
 UNION ALL SELECT 'two groups', bloom_agg(n, 100, 0.001) FROM generate_series(1, 100) n;
 SELECT md5(bloom_agg(n)::bytea) AS ten_thousand, md5(bloom_agg(n::text, 100000, 1e-6)::bytea) AS large,
-       md5(bloom_agg(md5(n::text)::uuid, null, 1e-9)::bytea) AS four_groups
+       md5(bloom_agg(md5(n::text)::uuid, null, 1e-9)::bytea) AS four_groups,
+       md5(bloom_add_all(bloom_new(100), array_agg(n))::bytea) AS grown, md5(bloom_agg(n, 1000)::bytea) AS overfed,
+       md5((bloom_agg(n, 5000) FILTER (WHERE n <= 4000) & bloom_agg(n, 5000) FILTER (WHERE n BETWEEN 2000 AND 6000))::bytea) AS intersection
 FROM generate_series(1, 10000) n;

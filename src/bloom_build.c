@@ -46,12 +46,26 @@ frame_size(int layers)
 	return offsetof(bf_filter, layer) + sizeof(bf_layer) * layers;
 }
 
-static void
-allocate_hashes(BloomBuilder *builder, uint32 room)
+/*
+ * The largest room for the list of a layer: enough beyond the longest list there
+ * may be that sorting it is worth the while.  A layer of a few words goes over to
+ * lines at once, or its list might hold more keys than the layer.
+ */
+static uint64
+largest_room(bf_shape shape)
 {
-	builder->room = room;
+	if (shape.words == 0)
+		return BUILD_LIST_ROOM;
+	return shape.words < 16 ? shape.words : Min(shape.words * 2, BUILD_LIST_ROOM);
+}
+
+/* A list for the open layer, with room for more than `count` hashes. */
+static void
+allocate_hashes(BloomBuilder *builder, uint32 count)
+{
+	builder->room = (uint32) Max(Min(8, largest_room(open_layer(builder)->shape)), (uint64) count + 1);
 	builder->count = builder->sorted = 0;
-	builder->hashes = MemoryContextAlloc(builder->context, sizeof(uint64) * room);
+	builder->hashes = MemoryContextAlloc(builder->context, sizeof(uint64) * builder->room);
 }
 
 /*
@@ -75,7 +89,7 @@ build_start(BloomBuilder *builder, MemoryContext context, bf_shape shape, uint64
 	builder->context = context;
 	builder->frame = frame;
 	builder->keys_left = BUILD_UNCOUNTED;
-	allocate_hashes(builder, 8);
+	allocate_hashes(builder, 0);
 }
 
 /* Give the builder the class of its first key. */
@@ -196,11 +210,7 @@ void
 build_make_room(BloomBuilder *builder)
 {
 	bf_layer   *layer = open_layer(builder);
-	uint64		largest = BUILD_LIST_ROOM;
-
-	/* enough beyond the longest list that sorting it is worth the while */
-	if (layer->shape.words > 0)
-		largest = Min(Max(layer->shape.words * 2, 8), BUILD_LIST_ROOM);
+	uint64		largest = largest_room(layer->shape);
 
 	if (builder->room >= largest && layer->shape.words > 0)
 	{
@@ -277,7 +287,7 @@ build_load(BloomBuilder *builder, MemoryContext context, const bf_filter *filter
 	}
 	else
 	{
-		allocate_hashes(builder, Max(8, layer->count + 1));
+		allocate_hashes(builder, layer->count);
 		bf_list_read(builder->hashes, layer->data, layer->count);
 		builder->count = builder->sorted = layer->count;
 	}
@@ -376,7 +386,7 @@ open_next_layer(BloomBuilder *builder, const Coming *coming)
 	else
 		check_growth(frame, &next);
 	*insert_layer(builder, frame->layers) = next;
-	allocate_hashes(builder, 8);
+	allocate_hashes(builder, 0);
 }
 
 /* Is the key in a layer that is sealed? */
