@@ -235,11 +235,20 @@ build_make_room(BloomBuilder *builder)
 		layer->form = BF_FORM_LIST;
 	}
 
-	settle_list(builder);
-	if (!bf_keep_list(layer->shape, builder->count))
+	/* where the last sort was for nothing, do without it once */
+	if (builder->few_repeat && builder->room < largest)
+		builder->few_repeat = false;
+	else
 	{
-		list_to_lines(builder);
-		return;
+		uint32		count = builder->count;
+
+		settle_list(builder);
+		builder->few_repeat = builder->count > count - count / 8;
+		if (!bf_keep_list(layer->shape, builder->count))
+		{
+			list_to_lines(builder);
+			return;
+		}
 	}
 	if (builder->count >= builder->room / 2 && builder->room < largest)
 	{

@@ -39,6 +39,7 @@ typedef struct BloomBuilder
 	uint32		sorted;			/* the first so many are sorted and distinct */
 	uint32		count;			/* used in `hashes` */
 	uint32		batched;		/* used in `batch` */
+	bool		few_repeat;		/* the last sort found few repetitions */
 } BloomBuilder;
 
 #define BUILD_UNCOUNTED		PG_UINT64_MAX

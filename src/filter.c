@@ -120,12 +120,12 @@ cast_for_class(const KeyClass *class)
  * never learn that the question was wrong.
  */
 void
-filter_check_class(const bf_filter *filter, const KeyClass *key)
+filter_compare_class(const bf_filter *filter, const KeyClass *key)
 {
 	KeyClass	class = filter_class(filter);
 	const char *type;
 
-	if (likely(key_class_equal(&class, key)) || class.code == BF_CLASS_NONE)
+	if (key_class_equal(&class, key) || class.code == BF_CLASS_NONE)
 		return;
 	type = cast_for_class(&class);
 	class.scheme = key->scheme;

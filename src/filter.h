@@ -30,7 +30,17 @@ extern struct varlena *filter_allocate(bf_filter *filter);
 
 /* Key classes. */
 extern KeyClass filter_class(const bf_filter *filter);
-extern void filter_check_class(const bf_filter *filter, const KeyClass *key);
+extern void filter_compare_class(const bf_filter *filter, const KeyClass *key);
+
+/* Is the key of the filter's class?  An error if not. */
+static inline void
+filter_check_class(const bf_filter *filter, const KeyClass *key)
+{
+	if (unlikely(filter->key_class != key->code || filter->scheme != key->scheme ||
+				 key->code == BF_CLASS_NAMED))
+		filter_compare_class(filter, key);
+}
+
 extern void filter_set_class(bf_filter *filter, const KeyClass *key);
 
 /* Parameters. */

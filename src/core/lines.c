@@ -13,15 +13,10 @@ no_poll(void)
 
 void		(*bf_poll) (void) = no_poll;
 
-/*
- * Add many keys: start all memory accesses of a batch, then do the work.
- * Returns how many bits were not set before.
- */
-uint64_t
+/* Add many keys: start all memory accesses of a batch, then do the work. */
+void
 bf_lines_add_many(uint8_t *data, bf_shape shape, const uint64_t *hashes, size_t n)
 {
-	uint64_t	fresh = 0;
-
 	for (size_t start = 0; start < n; start += BF_BATCH)
 	{
 		size_t		end = n - start < BF_BATCH ? n : start + BF_BATCH;
@@ -29,11 +24,10 @@ bf_lines_add_many(uint8_t *data, bf_shape shape, const uint64_t *hashes, size_t 
 		for (size_t i = start; i < end; i++)
 			bf_lines_prefetch(data, shape, hashes[i]);
 		for (size_t i = start; i < end; i++)
-			fresh += bf_lines_add(data, shape, hashes[i]);
+			bf_lines_add(data, shape, hashes[i]);
 		if (start % BF_POLL_EVERY == 0)
 			bf_poll();
 	}
-	return fresh;
 }
 
 /* Test many keys; found[i] is set to true where hashes[i] may be present. */
@@ -47,8 +41,7 @@ bf_lines_test_many(const uint8_t *data, bf_shape shape,
 
 		/* a miss usually shows in the first line: fetch only that ahead */
 		for (size_t i = start; i < end; i++)
-			bf_prefetch(data + bf_group_line(bf_group_hash(hashes[i], 0),
-											 bf_shape_lines(shape)) * BF_LINE_BYTES);
+			bf_line_prefetch(data, shape, hashes[i], 0);
 		for (size_t i = start; i < end; i++)
 			found[i] = bf_lines_test(data, shape, hashes[i]);
 		if (start % BF_POLL_EVERY == 0)

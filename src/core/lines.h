@@ -35,11 +35,25 @@ bf_group_line(uint64_t group_hash, uint64_t lines)
 /* The positions inside a line follow from the group hash's lower half. */
 #define BF_NEXT_PROBE	UINT32_C(0x9E3779B9)
 
-static inline void
+/*
+ * Start fetching the line of a group.  Where the filter does not lie on a cache
+ * line boundary, its lines span two.
+ */
+static bf_prefetcher void
+bf_line_prefetch(const uint8_t *data, bf_shape shape, uint64_t hash, unsigned group)
+{
+	const uint8_t *line = data +
+		bf_group_line(bf_group_hash(hash, group), bf_shape_lines(shape)) * BF_LINE_BYTES;
+
+	bf_prefetch(line);
+	bf_prefetch(line + BF_LINE_BYTES - 1);
+}
+
+static bf_prefetcher void
 bf_lines_prefetch(const uint8_t *data, bf_shape shape, uint64_t hash)
 {
 	for (unsigned g = 0; g < shape.groups; g++)
-		bf_prefetch(data + bf_group_line(bf_group_hash(hash, g), bf_shape_lines(shape)) * BF_LINE_BYTES);
+		bf_line_prefetch(data, shape, hash, g);
 }
 
 /* Is the group's line of `bits` bits, starting at `line`, set at all probes? */
@@ -111,8 +125,8 @@ bf_lines_add(uint8_t *data, bf_shape shape, uint64_t hash)
 	return fresh;
 }
 
-extern uint64_t bf_lines_add_many(uint8_t *data, bf_shape shape,
-								  const uint64_t *hashes, size_t n);
+extern void bf_lines_add_many(uint8_t *data, bf_shape shape,
+							  const uint64_t *hashes, size_t n);
 extern void bf_lines_test_many(const uint8_t *data, bf_shape shape,
 							   const uint64_t *hashes, size_t n, bool *found);
 extern uint64_t bf_lines_bits_set(const uint8_t *data, uint64_t words);
