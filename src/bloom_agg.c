@@ -312,7 +312,7 @@ first_state(FunctionCallInfo fcinfo, StateOwner owner)
 	double		fpp;
 
 	get_parameters(fcinfo, &capacity, &fpp);
-	build_start(&builder, CurrentMemoryContext, capacity > 0 ? filter_shape(capacity, fpp) : (bf_shape) {0},
+	build_start(&builder, CurrentMemoryContext, capacity > 0 ? filter_shape(capacity, fpp) : BF_UNSIZED,
 				(uint64) capacity, fpp);
 	if (capacity > 0)
 		builder.keys_left = (uint64) capacity;
@@ -579,7 +579,7 @@ bloom_agg_final(PG_FUNCTION_ARGS)
 	state_owner(fcinfo, false);
 	if (PG_ARGISNULL(0))
 	{
-		build_start(&scratch, CurrentMemoryContext, (bf_shape) {0}, 0, FILTER_DEFAULT_FPP);
+		build_start(&scratch, CurrentMemoryContext, BF_UNSIZED, 0, FILTER_DEFAULT_FPP);
 		PG_RETURN_POINTER(build_finish(&scratch));
 	}
 	PG_RETURN_POINTER(build_finish(builder_of(PG_GETARG_DATUM(0), &scratch)));

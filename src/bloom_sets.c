@@ -652,6 +652,6 @@ bloom_union_agg_final(PG_FUNCTION_ARGS)
 
 	if (!PG_ARGISNULL(0))
 		PG_RETURN_DATUM(PG_GETARG_DATUM(0));
-	build_start(&empty, CurrentMemoryContext, (bf_shape) {0}, 0, FILTER_DEFAULT_FPP);
+	build_start(&empty, CurrentMemoryContext, BF_UNSIZED, 0, FILTER_DEFAULT_FPP);
 	PG_RETURN_POINTER(build_finish(&empty));
 }

@@ -239,39 +239,39 @@ validate(const FilterType *type, const uint8 *bytes, Size n)
 Datum
 filter_in(FunctionCallInfo fcinfo, const FilterType *type)
 {
-	const char *text = PG_GETARG_CSTRING(0);
-	size_t		length = strlen(text);
+	const char *string = PG_GETARG_CSTRING(0);
+	size_t		length = strlen(string);
 	size_t		n;
 	size_t		bad;
 	struct varlena *image;
 	const char *problem;
 
-	if (!bf_base64_decoded_size(text, length, &n))
+	if (!bf_base64_decoded_size(string, length, &n))
 		bf_ereturn(fcinfo->context,
 				   (errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
-				 errmsg("invalid input syntax for type %s", type->name),
-				 errdetail("The text has %zu characters; base64 comes in groups of four.", length),
-				 errhint("The text form of a filter is what the database printed, unchanged.")));
+					errmsg("invalid input syntax for type %s", type->name),
+					errdetail("The text has %zu characters; base64 comes in groups of four.", length),
+					errhint("The text form of a filter is what the database printed, unchanged.")));
 	if (n + VARHDRSZ > BF_MAX_BYTES)
 		bf_ereturn(fcinfo->context,
 				   (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-				 errmsg("filter would need %zu bytes", n + VARHDRSZ),
-				 errdetail("A filter can have at most " UINT64_FORMAT " bytes.", (uint64) BF_MAX_BYTES)));
+					errmsg("filter would need %zu bytes", n + VARHDRSZ),
+					errdetail("A filter can have at most " UINT64_FORMAT " bytes.", (uint64) BF_MAX_BYTES)));
 	image = palloc(n + VARHDRSZ);
 	SET_VARSIZE(image, n + VARHDRSZ);
-	if (!bf_base64_decode((uint8 *) VARDATA(image), text, length, &bad))
+	if (!bf_base64_decode((uint8 *) VARDATA(image), string, length, &bad))
 		bf_ereturn(fcinfo->context,
 				   (errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
-				 errmsg("invalid input syntax for type %s", type->name),
-				 errdetail("The character at position %zu is not valid base64 there.", bad + 1),
-				 errhint("The text form of a filter is what the database printed, unchanged.")));
+					errmsg("invalid input syntax for type %s", type->name),
+					errdetail("The character at position %zu is not valid base64 there.", bad + 1),
+					errhint("The text form of a filter is what the database printed, unchanged.")));
 	problem = validate(type, (uint8 *) VARDATA(image), n);
 	if (problem != NULL)
 		bf_ereturn(fcinfo->context,
 				   (errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
-				 errmsg("invalid input for type %s", type->name),
-				 errdetail("%s", problem),
-				 errhint("The text form of a filter is what the database printed, unchanged.")));
+					errmsg("invalid input for type %s", type->name),
+					errdetail("%s", problem),
+					errhint("The text form of a filter is what the database printed, unchanged.")));
 	PG_RETURN_POINTER(image);
 }
 
@@ -281,11 +281,11 @@ filter_out(FunctionCallInfo fcinfo)
 	struct varlena *image = PG_GETARG_FILTER_P(0);
 	Size		n = VARSIZE_ANY_EXHDR(image);
 	Size		length = bf_base64_encoded_size(n);
-	char	   *text = palloc(length + 1);
+	char	   *string = palloc(length + 1);
 
-	bf_base64_encode(text, (uint8 *) VARDATA_ANY(image), n);
-	text[length] = '\0';
-	PG_RETURN_CSTRING(text);
+	bf_base64_encode(string, (uint8 *) VARDATA_ANY(image), n);
+	string[length] = '\0';
+	PG_RETURN_CSTRING(string);
 }
 
 static Datum

@@ -30,7 +30,7 @@ bf_base64_encoded_size(size_t n)
 }
 
 void
-bf_base64_encode(char *text, const uint8_t *bytes, size_t n)
+bf_base64_encode(char *string, const uint8_t *bytes, size_t n)
 {
 	size_t		i = 0;
 
@@ -38,10 +38,10 @@ bf_base64_encode(char *text, const uint8_t *bytes, size_t n)
 	{
 		uint32_t	triple = (uint32_t) bytes[i] << 16 | (uint32_t) bytes[i + 1] << 8 | bytes[i + 2];
 
-		*text++ = alphabet[triple >> 18];
-		*text++ = alphabet[triple >> 12 & 63];
-		*text++ = alphabet[triple >> 6 & 63];
-		*text++ = alphabet[triple & 63];
+		*string++ = alphabet[triple >> 18];
+		*string++ = alphabet[triple >> 12 & 63];
+		*string++ = alphabet[triple >> 6 & 63];
+		*string++ = alphabet[triple & 63];
 		if (i % (BF_POLL_EVERY * 3) == 0)
 			bf_poll();
 	}
@@ -50,22 +50,22 @@ bf_base64_encode(char *text, const uint8_t *bytes, size_t n)
 		uint32_t	triple = (uint32_t) bytes[i] << 16 |
 			(i + 1 < n ? (uint32_t) bytes[i + 1] << 8 : 0);
 
-		*text++ = alphabet[triple >> 18];
-		*text++ = alphabet[triple >> 12 & 63];
-		*text++ = i + 1 < n ? alphabet[triple >> 6 & 63] : '=';
-		*text++ = '=';
+		*string++ = alphabet[triple >> 18];
+		*string++ = alphabet[triple >> 12 & 63];
+		*string++ = i + 1 < n ? alphabet[triple >> 6 & 63] : '=';
+		*string++ = '=';
 	}
 }
 
 /* Size of what a text decodes to; false if no base64 has this length. */
 bool
-bf_base64_decoded_size(const char *text, size_t length, size_t *n)
+bf_base64_decoded_size(const char *string, size_t length, size_t *n)
 {
 	if (length % 4 != 0)
 		return false;
 	*n = length / 4 * 3;
-	if (length > 0 && text[length - 1] == '=')
-		*n -= text[length - 2] == '=' ? 2 : 1;
+	if (length > 0 && string[length - 1] == '=')
+		*n -= string[length - 2] == '=' ? 2 : 1;
 	return true;
 }
 
@@ -75,11 +75,11 @@ bf_base64_decoded_size(const char *text, size_t length, size_t *n)
  * wrong character.
  */
 bool
-bf_base64_decode(uint8_t *bytes, const char *text, size_t length, size_t *bad)
+bf_base64_decode(uint8_t *bytes, const char *string, size_t length, size_t *bad)
 {
 	size_t		n;
 
-	if (!bf_base64_decoded_size(text, length, &n))
+	if (!bf_base64_decoded_size(string, length, &n))
 	{
 		*bad = length;
 		return false;
@@ -91,7 +91,7 @@ bf_base64_decode(uint8_t *bytes, const char *text, size_t length, size_t *bad)
 
 		for (unsigned j = 0; j < digits; j++)
 		{
-			int			value = digit_value(text[i + j]);
+			int			value = digit_value(string[i + j]);
 
 			if (value < 0)
 			{

@@ -31,6 +31,9 @@ typedef struct bf_shape
 	uint8_t		probes;			/* bits each key sets in each of them */
 } bf_shape;
 
+/* The shape of a layer that is sized later. */
+#define BF_UNSIZED		((bf_shape) {0, 0, 0})
+
 extern bf_shape bf_shape_for(uint64_t capacity, double fpp);
 extern uint64_t bf_shape_capacity(bf_shape shape, double fpp);
 extern double bf_shape_fpp(bf_shape shape, uint64_t keys);
