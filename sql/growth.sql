@@ -51,6 +51,17 @@ SELECT mode, (bloom_stats(f)).layers > 1 AND (bloom_stats(g)).layers > 1 AS grew
        lost, measured <= 0.022 OR mode = 'parallel' AS measured_within_twice
 FROM fed, LATERAL (SELECT count(*) FILTER (WHERE NOT bloom_contains(f, n) OR NOT bloom_contains(g, n::oid)) AS lost,
                           greatest(avg(bloom_contains(f, -n)::int), avg(bloom_contains(g, (n + 1000000)::oid)::int)) AS measured FROM generate_series(1, 60000) n) m ORDER BY mode DESC;
+-- the same at small probabilities, where a list of hashes is nearly as small as the lines
+SELECT keys, capacity, layers > 1 AS grew, fpp <= 2e-9 AS within_twice
+FROM (VALUES (150, 100), (1000, 100), (20000, 100), (20000, 1000)) v(keys, capacity), LATERAL (SELECT bloom_agg(i, capacity, 1e-9) AS f FROM generate_series(1, keys) i) x, LATERAL (SELECT layers, fpp FROM bloom_stats(f)) s ORDER BY 1, 2;
+SELECT bloom_fpp(bloom_add_all(bloom_new(1000, 1e-9), ARRAY(SELECT generate_series(1, 1600)))) <= 1e-9 AS growing,
+       bloom_fpp(bloom_add_all(bloom_new(1000, 1e-9, max_layers => 5), ARRAY(SELECT generate_series(1, 1700)))) <= 1e-9 AS rotating;
+-- and at large ones, where the bits tell less about the number of keys
+SELECT p, count(*) AS runs, max((bloom_stats(f)).layers) AS layers, bool_and(bloom_contains_all(w, ARRAY(SELECT run * 10000 + n FROM generate_series(1001, 2000) n))) AS newest_found
+FROM (VALUES (0.5::float8), (0.9)) v(p), generate_series(1, 300) run,
+LATERAL (SELECT bloom_add_all(bloom_new(1000, p), array_agg(run * 10000 + n) FILTER (WHERE n <= 1000)) AS f,
+                bloom_add_all(bloom_new(1000, p, max_layers => 2), array_agg(run * 10000 + n ORDER BY n)) AS w FROM generate_series(1, 2000) n) x GROUP BY p ORDER BY p;
+
 -- groups past their capacity, small states and large ones
 SELECT count(*) AS groups, bool_and(bloom_contains_all(f, keys)) AS all_found, bool_and(fpp < 0.02) AS within_twice
 FROM (SELECT bloom_agg(n, 100) AS f, array_agg(n) AS keys FROM generate_series(1, 40000) n GROUP BY n % 40) x, LATERAL (SELECT fpp FROM bloom_stats(f)) s;

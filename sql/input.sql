@@ -61,6 +61,9 @@ DROP AGGREGATE merge_states(bloom);
 -- an aggregate without our final function: its states are filters all the same
 CREATE AGGREGATE unfinished(int) (SFUNC = bloom_agg_transition, STYPE = bloom);
 SELECT bloom_contains(f, 3) AND NOT bloom_contains(f, 77) AS contains, f::bytea::bloom = f::text::bloom AS same, (bloom_stats(f)).cardinality FROM (SELECT unfinished(n) AS f FROM generate_series(1, 5) n) x;
+CREATE TABLE unfinished_states AS SELECT unfinished(n) AS f FROM generate_series(1, 3000) n;
+SELECT count(*) FILTER (WHERE NOT bloom_contains(f, n)) AS lost, count(*) FILTER (WHERE bloom_contains(f, -n)) AS stray FROM unfinished_states, generate_series(1, 3000) n;
+DROP TABLE unfinished_states;
 DROP AGGREGATE unfinished(int);
 
 -- a NULL key does not excuse a wrong parameter

@@ -34,6 +34,12 @@ SELECT estimated <= 2 AS nothing_in_empty FROM estimate('SELECT * FROM facts WHE
 -- a constant of the wrong class is an error when it is asked, not when it is planned
 SELECT plan_has(format('SELECT * FROM facts WHERE bloom_contains(%L::bloom, uniform)', bloom_agg('x')), 'Filter: ') AS planned;
 
+-- statistics of a column that is cast to something else
+CREATE TABLE cast_columns AS SELECT 'pg_class'::regclass AS r, 'x' COLLATE ignoring AS c FROM generate_series(1, 1000);
+ANALYZE cast_columns;
+SELECT count(*) FROM cast_columns WHERE bloom_contains(bloom_add(bloom_new(10), 'pg_class'::regclass::oid), r::oid);
+SELECT count(*) FROM cast_columns WHERE bloom_add(bloom_new(10), 'x') @> (c COLLATE "C");
+
 -- a check before a join leaves the estimate of the join alone
 CREATE TABLE dims AS SELECT n AS id, n % 100 AS region FROM generate_series(0, 9999) n;
 ANALYZE dims;

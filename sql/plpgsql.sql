@@ -81,3 +81,48 @@ END $$;
 CREATE TABLE folded_filters AS SELECT fold(array['x', 'y']) AS f;
 UPDATE folded_filters SET f = bloom_add(f, 'z');
 SELECT f = bloom_add_all(bloom_new(100), array['x', 'y', 'z']) AS same, bloom_contains_each(f, array['x', 'z', 'q']) FROM folded_filters;
+
+-- an error or a cancel that is caught leaves the filter as it was
+DO $$
+DECLARE
+  f bloom := bloom_new(1, 0.01, 1);
+  n int := 0;
+  g bloom;
+BEGIN
+  BEGIN
+    FOR i IN 1 .. 1000 LOOP
+      f := bloom_add(f, i);
+      n := i;
+    END LOOP;
+  EXCEPTION WHEN program_limit_exceeded THEN
+    NULL;
+  END;
+  ASSERT n > 60 AND bloom_contains_all(f, ARRAY(SELECT generate_series(1, n))), 'a key is lost';
+  FOR i IN 1 .. 40 LOOP
+    BEGIN
+      f := bloom_add(f, 1000 + i);
+    EXCEPTION WHEN program_limit_exceeded THEN
+      NULL;
+    END;
+  END LOOP;
+  g := f;
+  ASSERT bloom_contains_all(g, ARRAY(SELECT generate_series(1, n))), 'a key is lost';
+END $$;
+SET statement_timeout = '1s';
+DO $$
+DECLARE
+  f bloom := bloom_new(3000000, growth => 0);
+  first int[] := ARRAY(SELECT generate_series(1, 20000));
+  more int[];
+BEGIN
+  f := bloom_add_all(f, first);
+  BEGIN
+    FOR i IN 1 .. 1000 LOOP
+      more := ARRAY(SELECT generate_series(i * 100000, i * 100000 + 99999));
+      f := bloom_add_all(f, more);
+    END LOOP;
+  EXCEPTION WHEN query_canceled THEN
+    ASSERT bloom_contains_all(f, first), 'a key is lost';
+  END;
+END $$;
+RESET statement_timeout;

@@ -187,9 +187,12 @@ make_state(StateOwner owner, BloomBuilder *builder)
 		size = fixed + (Size) layer->shape.words * 8;
 	else
 	{
-		while (size < fixed + ((Size) builder->count * 2 + 1) * 8)
+		while (size < fixed + ((Size) builder->count * 2 + 1) * 8 + 4)
 			size *= 2;
+		size -= 4;				/* see below */
 	}
+	/* a size that no finished filter has which is known by its size alone */
+	size = (size + 4 + 63) / 64 * 64 - 4;
 	if (size > STATE_MAX_FLAT || frame->layers > 1)
 	{
 		ExpandedBloom *expanded = expanded_bloom_create(owner.context);
@@ -375,6 +378,8 @@ add_to_state(FunctionCallInfo fcinfo, StateOwner owner, Pointer old,
 	if (unlikely(state->key_class != class->code || class->code == BF_CLASS_NAMED))
 	{
 		moved = classify_state(owner, state, class);
+		if (!is_flat_state(moved))
+			return add_to_state(fcinfo, owner, moved, class, hash);
 		state = (BloomState *) moved;
 	}
 	if (state->is_lines)
@@ -382,7 +387,7 @@ add_to_state(FunctionCallInfo fcinfo, StateOwner owner, Pointer old,
 		uint8	   *lines = (uint8 *) state_data(state);
 
 		if (likely(state->keys_left > 0))
-			state->keys_left -= bf_lines_add(lines, state->shape, hash) > 0;
+			build_count_key(&state->keys_left, bf_lines_add(lines, state->shape, hash));
 		else if (!bf_lines_test(lines, state->shape, hash))
 		{
 			/* more keys than were declared: another layer */

@@ -48,22 +48,24 @@ frame_size(int layers)
 
 /*
  * The largest room for the list of a layer: enough beyond the longest list there
- * may be that sorting it is worth the while.  A layer of a few words goes over to
- * lines at once, or its list might hold more keys than the layer.
+ * may be that sorting it is worth the while, but no more than the keys that the
+ * layer is for.
  */
 static uint64
-largest_room(bf_shape shape)
+largest_room(const bf_layer *layer)
 {
-	if (shape.words == 0)
+	uint64		words = layer->shape.words;
+
+	if (words == 0)
 		return BUILD_LIST_ROOM;
-	return shape.words < 16 ? shape.words : Min(shape.words * 2, BUILD_LIST_ROOM);
+	return Min(Max(words, words < 16 ? 0 : Min(words * 2, layer->capacity)), BUILD_LIST_ROOM);
 }
 
 /* A list for the open layer, with room for more than `count` hashes. */
 static void
 allocate_hashes(BloomBuilder *builder, uint32 count)
 {
-	builder->room = (uint32) Max(Min(8, largest_room(open_layer(builder)->shape)), (uint64) count + 1);
+	builder->room = (uint32) Max(Min(8, largest_room(open_layer(builder))), (uint64) count + 1);
 	builder->count = builder->sorted = 0;
 	builder->hashes = MemoryContextAlloc(builder->context, sizeof(uint64) * builder->room);
 }
@@ -111,17 +113,25 @@ build_set_class(BloomBuilder *builder, const KeyClass *key)
  * ----------------------------------------------------------------
  */
 
+/*
+ * A builder may be the variable of a PL/pgSQL function that catches errors, a
+ * cancel among them, and goes on with it.  So whatever can fail (allocations,
+ * polls, limits) comes before the first change, here and below.
+ */
+
+/* Make these the lines of the open layer. */
 static void
-start_lines(BloomBuilder *builder, bf_shape shape)
+install_lines(BloomBuilder *builder, uint8 *lines, bf_shape shape, uint64 bits_set)
 {
 	bf_layer   *layer = open_layer(builder);
+	uint64	   *batch = MemoryContextAlloc(builder->context, sizeof(uint64) * BF_BATCH);
 
 	layer->form = BF_FORM_LINES;
 	layer->shape = shape;
-	builder->lines = MemoryContextAllocZero(builder->context, (Size) shape.words * 8);
-	builder->batch = MemoryContextAlloc(builder->context, sizeof(uint64) * BF_BATCH);
+	builder->lines = lines;
+	builder->batch = batch;
 	builder->batched = 0;
-	builder->bits_set = 0;
+	builder->bits_set = bits_set;
 	builder->full_bits = bf_full_bits(builder->frame, layer);
 }
 
@@ -147,60 +157,84 @@ spill_shape(double fpp)
 }
 
 /*
- * Set the bits of a key in the open layer.
- *
  * An aggregate with a declared capacity counts the keys that changed its first
  * layer: no more than there are distinct ones, so that as many as were declared
  * always fit, in any order.  What comes from a table has no such count, and
  * tells by its bits when it is full.
  */
-static inline void
-set_bits(BloomBuilder *builder, bf_shape shape, uint64 hash)
-{
-	unsigned	fresh = bf_lines_add(builder->lines, shape, hash);
-
-	builder->bits_set += fresh;
-	if (fresh > 0 && builder->keys_left != BUILD_UNCOUNTED)
-		builder->keys_left--;
-}
-
 static inline bool
 is_full(const BloomBuilder *builder)
 {
 	return builder->bits_set >= builder->full_bits || builder->keys_left == 0;
 }
 
-/* Lines from the list, which stays. */
-static void
-fill_lines(BloomBuilder *builder)
+/* Set the bits of a key in the open layer. */
+static inline void
+set_bits(BloomBuilder *builder, bf_shape shape, uint64 hash)
 {
-	bf_layer   *layer = open_layer(builder);
+	unsigned	fresh = bf_lines_add(builder->lines, shape, hash);
 
-	start_lines(builder, layer->shape.words > 0 ? layer->shape : spill_shape(builder->frame->fpp));
+	builder->bits_set += fresh;
+	build_count_key(&builder->keys_left, fresh);
+}
+
+/* Lines with the keys of the list. */
+typedef struct Lines
+{
+	uint8	   *data;
+	bf_shape	shape;
+	uint64		bits_set;
+	uint64		keys_left;
+} Lines;
+
+static Lines
+lines_of_list(BloomBuilder *builder)
+{
+	bf_shape	shape = open_layer(builder)->shape;
+	Lines		lines = {NULL, shape.words > 0 ? shape : spill_shape(builder->frame->fpp), 0, builder->keys_left};
+
+	lines.data = MemoryContextAllocZero(builder->context, (Size) lines.shape.words * 8);
 	for (uint32 i = 0; i < builder->count; i++)
 	{
+		unsigned	fresh;
+
 		if (i + BF_BATCH < builder->count)
-			bf_lines_prefetch(builder->lines, layer->shape, builder->hashes[i + BF_BATCH]);
-		set_bits(builder, layer->shape, builder->hashes[i]);
+			bf_lines_prefetch(lines.data, lines.shape, builder->hashes[i + BF_BATCH]);
+		fresh = bf_lines_add(lines.data, lines.shape, builder->hashes[i]);
+		lines.bits_set += fresh;
+		build_count_key(&lines.keys_left, fresh);
 		if (i % BF_POLL_EVERY == 0)
 			bf_poll();
 	}
+	return lines;
 }
 
 /* Go over from a list to lines. */
 static void
+replace_list(BloomBuilder *builder, const Lines *lines)
+{
+	install_lines(builder, lines->data, lines->shape, lines->bits_set);
+	builder->keys_left = lines->keys_left;
+	drop_list(builder);
+}
+
+static void
 list_to_lines(BloomBuilder *builder)
 {
-	fill_lines(builder);
-	drop_list(builder);
+	Lines		lines = lines_of_list(builder);
+
+	replace_list(builder, &lines);
 }
 
 /* Bring the list into order and drop repetitions. */
 static void
 settle_list(BloomBuilder *builder)
 {
+	uint32		sorted = builder->sorted;
+
+	builder->sorted = 0;		/* in no order, should the sort be cancelled */
 	builder->count = builder->sorted =
-		(uint32) bf_hashes_sort_unique(builder->hashes, builder->count, builder->sorted);
+		(uint32) bf_hashes_sort_unique(builder->hashes, builder->count, sorted);
 }
 
 /*
@@ -210,7 +244,7 @@ void
 build_make_room(BloomBuilder *builder)
 {
 	bf_layer   *layer = open_layer(builder);
-	uint64		largest = largest_room(layer->shape);
+	uint64		largest = largest_room(layer);
 
 	if (builder->room >= largest && layer->shape.words > 0)
 	{
@@ -219,20 +253,14 @@ build_make_room(BloomBuilder *builder)
 		 * may prove that there are too many keys for a list without sorting.
 		 */
 		uint64		longest = layer->shape.words > 2 ? Min(layer->shape.words - 2, BF_MAX_LIST) : 0;
-		uint64		keys_left = builder->keys_left;
+		Lines		lines = lines_of_list(builder);
 
-		fill_lines(builder);
-		if (builder->bits_set > longest * layer->shape.groups * layer->shape.probes)
+		if (lines.bits_set > longest * layer->shape.groups * layer->shape.probes)
 		{
-			drop_list(builder);
+			replace_list(builder, &lines);
 			return;
 		}
-		pfree(builder->lines);
-		pfree(builder->batch);
-		builder->lines = NULL;
-		builder->batch = NULL;
-		builder->keys_left = keys_left;
-		layer->form = BF_FORM_LIST;
+		pfree(lines.data);
 	}
 
 	/* where the last sort was for nothing, do without it once */
@@ -289,10 +317,11 @@ build_load(BloomBuilder *builder, MemoryContext context, const bf_filter *filter
 	layer = open_layer(builder);
 	if (layer->form == BF_FORM_LINES)
 	{
-		start_lines(builder, layer->shape);
-		memcpy(builder->lines, layer->data, content_bytes(layer));
-		if (builder->full_bits != UINT64_MAX)
-			builder->bits_set = bf_lines_bits_set(builder->lines, layer->shape.words);
+		uint8	   *lines = MemoryContextAlloc(context, content_bytes(layer));
+
+		memcpy(lines, layer->data, content_bytes(layer));
+		install_lines(builder, lines, layer->shape,
+					  bf_full_bits(frame, layer) == UINT64_MAX ? 0 : bf_lines_bits_set(lines, layer->shape.words));
 	}
 	else
 	{
@@ -308,23 +337,26 @@ build_load(BloomBuilder *builder, MemoryContext context, const bf_filter *filter
  * ----------------------------------------------------------------
  */
 
-/* Make place for another layer at position `at`. */
-static bf_layer *
-insert_layer(BloomBuilder *builder, int at)
+/* Make sure that there is memory for another layer, and that there may be one. */
+static void
+prepare_layer(BloomBuilder *builder)
 {
-	bf_filter  *frame;
-
 	if (builder->frame->layers == BF_MAX_LAYERS)
 		ereport(ERROR,
 				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
 				 errmsg("filter would need %d layers", BF_MAX_LAYERS + 1),
 				 errdetail("A filter can have at most %d layers.", BF_MAX_LAYERS),
 				 errhint("Make a filter with a larger capacity or growth, and add the keys to that.")));
-	frame = repalloc(builder->frame, frame_size(builder->frame->layers + 1));
+	builder->frame = repalloc(builder->frame, frame_size(builder->frame->layers + 1));
+}
+
+/* Then put it at position `at`. */
+static void
+insert_layer(bf_filter *frame, int at, const bf_layer *layer)
+{
 	memmove(&frame->layer[at + 1], &frame->layer[at], sizeof(bf_layer) * (frame->layers - at));
 	frame->layers++;
-	builder->frame = frame;
-	return &frame->layer[at];
+	frame->layer[at] = *layer;
 }
 
 /* Would the filter still be of a legal size with one more layer? */
@@ -376,26 +408,40 @@ count_new(BloomBuilder *builder, const Coming *coming)
 static void
 open_next_layer(BloomBuilder *builder, const Coming *coming)
 {
-	bf_filter  *frame = builder->frame;
-	uint64		expected = coming->n > 1 && frame->max_layers == 0 ? count_new(builder, coming) : 1;
+	bool		window = builder->frame->max_layers > 0;
+	bool		forget = window && builder->frame->layers == builder->frame->max_layers;
+	uint64		expected = coming->n > 1 && !window ? count_new(builder, coming) : 1;
+	bf_filter  *frame;
 	bf_layer	next;
+	uint64	   *hashes;
+	uint32		room;
 
-	bf_next_layer(frame, expected, &next);
+	bf_next_layer(builder->frame, expected, &next);
+	if (!forget)
+	{
+		check_growth(builder->frame, &next);
+		prepare_layer(builder);
+	}
+	room = (uint32) Min(8, largest_room(&next));
+	hashes = MemoryContextAlloc(builder->context, sizeof(uint64) * room);
+
+	/* nothing fails from here on */
+	frame = builder->frame;
 	open_layer(builder)->data = builder->lines;
 	pfree(builder->batch);
 	builder->lines = NULL;
 	builder->batch = NULL;
 	builder->keys_left = BUILD_UNCOUNTED;
-	if (frame->max_layers > 0 && frame->layers == frame->max_layers)
+	if (forget)
 	{
 		pfree(frame->layer[0].data);
 		frame->layers--;
 		memmove(&frame->layer[0], &frame->layer[1], sizeof(bf_layer) * frame->layers);
 	}
-	else
-		check_growth(frame, &next);
-	*insert_layer(builder, frame->layers) = next;
-	allocate_hashes(builder, 0);
+	insert_layer(frame, frame->layers, &next);
+	builder->hashes = hashes;
+	builder->room = room;
+	builder->count = builder->sorted = 0;
 }
 
 /* Is the key in a layer that is sealed? */
@@ -510,7 +556,7 @@ build_can_merge_state(BloomBuilder *builder, const bf_filter *filter)
 	const bf_layer *other = &filter->layer[0];
 
 	if (filter->fpp != frame->fpp || filter->growth != frame->growth ||
-		filter->max_layers != frame->max_layers || other->capacity != ours->capacity)
+		filter->max_layers > 0 || frame->max_layers > 0 || other->capacity != ours->capacity)
 		return false;
 	if (ours->capacity > 0)
 		return bf_shape_equal(other->shape, ours->shape);
@@ -582,13 +628,13 @@ build_merge_state(BloomBuilder *builder, const bf_filter *filter)
 		}
 		else if (!merge_lines(builder, other))
 		{
-			bf_layer   *layer;
+			bf_layer	layer = *other;
 
 			check_growth(builder->frame, other);
-			layer = insert_layer(builder, builder->frame->layers - 1);
-			*layer = *other;
-			layer->data = MemoryContextAlloc(builder->context, content_bytes(other));
-			memcpy(layer->data, other->data, content_bytes(other));
+			prepare_layer(builder);
+			layer.data = MemoryContextAlloc(builder->context, content_bytes(other));
+			memcpy(layer.data, other->data, content_bytes(other));
+			insert_layer(builder->frame, builder->frame->layers - 1, &layer);
 		}
 	}
 }

@@ -44,6 +44,14 @@ typedef struct BloomBuilder
 
 #define BUILD_UNCOUNTED		PG_UINT64_MAX
 
+/* A key changed so many bits: count it, if keys are counted. */
+static inline void
+build_count_key(uint64 *keys_left, unsigned fresh)
+{
+	if (fresh > 0 && *keys_left != BUILD_UNCOUNTED && *keys_left > 0)
+		(*keys_left)--;
+}
+
 extern void build_start(BloomBuilder *builder, MemoryContext context, bf_shape shape,
 						uint64 capacity, double fpp);
 extern void build_load(BloomBuilder *builder, MemoryContext context, const bf_filter *filter);

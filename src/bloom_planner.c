@@ -13,6 +13,7 @@
 
 #include "access/detoast.h"
 #include "access/htup_details.h"
+#include "catalog/pg_collation.h"
 #include "catalog/pg_statistic.h"
 #include "nodes/nodeFuncs.h"
 #include "nodes/pathnodes.h"
@@ -56,18 +57,28 @@ typedef struct ColumnShare
  * they may all be odd.)
  */
 static ColumnShare
-look_at_column(const bf_filter *filter, VariableStatData *column)
+look_at_column(const bf_filter *filter, VariableStatData *column, Oid typid)
 {
 	ColumnShare share = {0};
 	KeyClass	class = filter_class(filter);
 	AttStatsSlot slot;
 	KeyType    *type;
 
-	if (!HeapTupleIsValid(column->statsTuple) ||
+	if (!HeapTupleIsValid(column->statsTuple) || !column->acl_ok ||
 		!get_attstatsslot(&slot, column->statsTuple, STATISTIC_KIND_MCV, InvalidOid,
 						  ATTSTATSSLOT_VALUES | ATTSTATSSLOT_NUMBERS))
 		return share;
-	type = key_type(slot.valuetype, slot.stacoll, CurrentMemoryContext);
+
+	/*
+	 * The statistics are the column's, the key may be another type or
+	 * collation by a cast that changes nothing.
+	 */
+	if (getBaseType(typid) != getBaseType(slot.valuetype))
+	{
+		free_attstatsslot(&slot);
+		return share;
+	}
+	type = key_type(typid, DEFAULT_COLLATION_OID, CurrentMemoryContext);
 	for (int i = 0; i < slot.nvalues; i++)
 	{
 		uint64		hash = key_hash(type, slot.values[i]);
@@ -89,10 +100,10 @@ look_at_column(const bf_filter *filter, VariableStatData *column)
  * plus its share of the other distinct values, plus false positives.
  */
 static double
-constant_selectivity(const bf_filter *filter, VariableStatData *column)
+constant_selectivity(const bf_filter *filter, VariableStatData *column, Oid typid)
 {
 	bf_census	census = bf_filter_census(filter);
-	ColumnShare share = look_at_column(filter, column);
+	ColumnShare share = look_at_column(filter, column, typid);
 	bool		is_default;
 	double		distinct = get_variable_numdistinct(column, &is_default);
 	double		nulls = HeapTupleIsValid(column->statsTuple) ?
@@ -118,9 +129,9 @@ contains_selectivity(PlannerInfo *root, List *args, int varRelid)
 
 		if (constant->constisnull)
 			return 0.0;
-		filter_open(&filter, (struct varlena *) PG_DETOAST_DATUM(constant->constvalue));
+		filter_open(&filter, filter_detoast(constant->constvalue));
 		examine_variable(root, lsecond(args), varRelid, &column);
-		selectivity = constant_selectivity(&filter, &column);
+		selectivity = constant_selectivity(&filter, &column, exprType(lsecond(args)));
 		ReleaseVariableStats(column);
 		CLAMP_PROBABILITY(selectivity);
 		return selectivity;

@@ -111,8 +111,8 @@ open_flat(BloomProbe *probe, struct varlena *image)
 static const bf_filter *
 load(BloomProbe *probe, Datum value)
 {
-	struct varlena *image = PG_DETOAST_DATUM(value);
-	Size		n = VARSIZE(image) - VARHDRSZ;
+	struct varlena *image = filter_detoast(value);
+	Size		n = VARSIZE_ANY_EXHDR(image);
 	bf_filter  *filter;
 	uint8	   *bytes;
 
@@ -121,12 +121,12 @@ load(BloomProbe *probe, Datum value)
 	MemoryContextReset(probe->loaded_context);
 	bytes = MemoryContextAlloc(probe->loaded_context, n + BF_LINE_BYTES);
 	bytes = (uint8 *) TYPEALIGN(BF_LINE_BYTES, bytes + BF_LENGTH_WORD) - BF_LENGTH_WORD;
-	memcpy(bytes, VARDATA(image), n);
-	pfree(image);
+	memcpy(bytes, VARDATA_ANY(image), n);
 
 	filter = MemoryContextAlloc(probe->loaded_context, sizeof(bf_filter));
 	if (bf_filter_open(filter, bytes, n) != NULL)
-		filter_open(filter, PG_DETOAST_DATUM(value));	/* raises the error */
+		filter_open(filter, image); /* raises the error */
+	pfree(image);
 	probe->loaded = filter;
 	return filter;
 }
@@ -150,23 +150,16 @@ fetch_slice(void *arg, uint64_t offset, size_t n)
 	return (const uint8_t *) VARDATA(slice);
 }
 
-/* The structure of a stored filter, to probe it by slices. */
+/* The structure of a stored filter, to probe it by slices; NULL if it has none. */
 static const bf_filter *
 open_slices(BloomProbe *probe, Datum value, uint64 size)
 {
 	bf_filter  *filter = &probe->filter;
-	const char *problem;
 
 	probe->flat_size = 0;		/* of what was there before */
 	if (bf_filter_of_size(filter, size))
 		return filter;
-	problem = bf_filter_open_pieces(filter, size, fetch_slice, &value);
-	if (problem != NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_DATA_CORRUPTED),
-				 errmsg("filter is damaged"),
-				 errdetail("%s", problem)));
-	return filter;
+	return bf_filter_open_pieces(filter, size, fetch_slice, &value) == NULL ? filter : NULL;
 }
 
 /*
@@ -178,6 +171,7 @@ find_filter(BloomProbe *probe, Datum value, Size probes, bool *sliced)
 {
 	struct varlena *image = (struct varlena *) DatumGetPointer(value);
 	struct varatt_external pointer;
+	const bf_filter *filter;
 	uint64		size;
 
 	*sliced = false;
@@ -206,8 +200,11 @@ find_filter(BloomProbe *probe, Datum value, Size probes, bool *sliced)
 	probe->probes += (uint32) Min(probes, MAX_SLICED_PROBES);
 	if (probe->probes > Min(size / BYTES_PER_SLICED_PROBE + 1, MAX_SLICED_PROBES))
 		return load(probe, value);
-	*sliced = true;
-	return open_slices(probe, value, size);
+	filter = open_slices(probe, value, size);
+	*sliced = filter != NULL;
+	if (filter != NULL)
+		return filter;
+	return open_flat(probe, filter_detoast(value)); /* a state, or damaged */
 }
 
 /* May the filter hold the key? */
@@ -243,7 +240,11 @@ bloom_probe_many(BloomProbe *probe, Datum value, const KeyClass *class,
 	{
 		filter_check_class(expanded->builder.frame, class);
 		for (Size i = 0; i < n; i++)
+		{
 			found[i] = build_contains(&expanded->builder, hashes[i]);
+			if (i % BF_POLL_EVERY == 0)
+				bf_poll();
+		}
 		return;
 	}
 	filter = find_filter(probe, value, n, &sliced);

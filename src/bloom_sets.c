@@ -78,6 +78,7 @@ merge_layers(const SetLayer *a, const SetLayer *b)
 {
 	SetLayer	merged = {a->shape, Max(a->capacity, b->capacity), NULL, 0, NULL};
 
+	Assert(bf_shape_equal(a->shape, b->shape));
 	if (a->lines == NULL && b->lines == NULL)
 	{
 		uint64		total = (uint64) a->count + b->count;
@@ -457,17 +458,22 @@ one_geometry(const bf_filter *a, const bf_filter *b)
 }
 
 /* Keep the hashes of a list that the other layer may hold. */
-static uint32
-keep_common(SetLayer *list, const bf_layer *other)
+static SetLayer
+keep_common(const bf_layer *list, const bf_layer *other)
 {
-	uint32		kept = 0;
+	SetLayer	common = {list->shape, list->capacity, NULL, 0, NULL};
 
+	common.hashes = palloc(sizeof(uint64) * Max(list->count, 1));
 	for (uint32 i = 0; i < list->count; i++)
 	{
-		if (bf_layer_contains(other, list->hashes[i]))
-			list->hashes[kept++] = list->hashes[i];
+		uint64		hash = bf_load64(list->data + (Size) i * 8);
+
+		if (bf_layer_contains(other, hash))
+			common.hashes[common.count++] = hash;
+		if (i % BF_POLL_EVERY == 0)
+			bf_poll();
 	}
-	return kept;
+	return common;
 }
 
 /*
@@ -503,18 +509,15 @@ intersection_of(struct varlena *left, struct varlena *right)
 				 errhint("Build both with the same capacity and probability, as in bloom_agg(key, capacity, fpp).")));
 
 	/* a list has the hashes themselves, so what is left of it is exact */
-	layer = take_layer(&a, &a.layer[0]);
 	if (a.layer[0].form == BF_FORM_LIST)
-		layer.count = keep_common(&layer, &b.layer[0]);
+		layer = keep_common(&a.layer[0], &b.layer[0]);
 	else if (b.layer[0].form == BF_FORM_LIST)
-	{
-		layer = take_layer(&b, &b.layer[0]);
-		layer.count = keep_common(&layer, &a.layer[0]);
-	}
+		layer = keep_common(&b.layer[0], &a.layer[0]);
 	else
 	{
 		bf_layer	common = a.layer[0];
 
+		layer = take_layer(&a, &a.layer[0]);
 		bf_lines_and(layer.lines, b.layer[0].data, layer.shape.words);
 		common.data = layer.lines;
 		if (bf_layer_is_empty(&common) && bf_keep_list(layer.shape, 0))
@@ -522,6 +525,8 @@ intersection_of(struct varlena *left, struct varlena *right)
 	}
 	layer.capacity = Max(a.layer[0].capacity, b.layer[0].capacity);
 	a.fpp = Max(a.fpp, b.fpp);
+	a.growth = Max(a.growth, b.growth);
+	a.max_layers = Min(a.max_layers, b.max_layers);
 	return assemble(&a, &layer, 1);
 }
 

@@ -409,8 +409,8 @@ bf_filter_validate(const uint8_t *bytes, size_t n, uint16_t kind)
 	if (filter.growth > BF_MAX_GROWTH || filter.max_layers > BF_MAX_LAYERS ||
 		(filter.max_layers > 0 && (filter.growth != 1 || filter.layers > filter.max_layers)))
 		return "Its rule of growth is contradictory.";
-	if (filter.layers > 1 && filter.layer[0].capacity == 0)
-		return "It is unfinished, yet has several layers.";
+	if ((filter.layers > 1 || filter.max_layers > 0) && filter.layer[0].capacity == 0)
+		return "It is unfinished, yet has several layers or may have.";
 	if (filter.key_class == BF_CLASS_NONE ? filter.scheme != BF_SCHEME_NONE :
 		filter.key_class == BF_CLASS_NAMED ? filter.scheme == BF_SCHEME_NONE :
 		filter.scheme != BF_SCHEME_CANONICAL)

@@ -308,8 +308,9 @@ bf_shape_bits_set(bf_shape shape, uint64_t keys)
 	{
 		/* the mean over the Poisson distribution of a line's keys */
 		double		load = (double) keys * shape.groups / lines;
+		double		exponent = load * (1.0 - power(1.0 - 1.0 / bits, shape.probes));
 
-		clear = exp_minus(load * (1.0 - power(1.0 - 1.0 / bits, shape.probes)));
+		clear = exponent < 700 ? exp_minus(exponent) : 0.0;
 	}
 	return (uint64_t) (lines * bits * (1.0 - clear));
 }
