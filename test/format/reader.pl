@@ -259,7 +259,8 @@ sub read_filter
 	push @layers, read_entry(substr $bytes, HEADER_BYTES - ENTRY_BYTES, ENTRY_BYTES);
 	push @layers, read_entry(substr $bytes, $offset + ENTRY_BYTES * ($_ - 1), ENTRY_BYTES) for 1 .. $count - 1;
 	$filter{layers} = \@layers;
-	die "unfinished filter has several layers\n" if $count > 1 && grep { $_->{capacity} == 0 } @layers;
+	die "unfinished filter has several layers\n"
+	  if ($count > 1 || $filter{max_layers} > 0) && grep { $_->{capacity} == 0 } @layers;
 
 	# the contents, with only zeros between and after
 	my $end = $entries_end;
