@@ -5,7 +5,7 @@ SET max_parallel_workers_per_gather = 0;
 WITH spilled AS MATERIALIZED (SELECT bloom_agg(n, null, 0.02) AS f FROM generate_series(1, 13000000) n),
 -- the order of the keys does not matter there either, nor do repetitions
 again AS MATERIALIZED (SELECT bloom_agg(13000000 - n % 13000000, null, 0.02) AS f FROM generate_series(1, 14000000) n)
-SELECT bytes BETWEEN 13000000 AND 40000000 AS sized, capacity >= 13000000 AS holds_all, layers,
+SELECT bytes <= 1.1 * (bloom_plan(13000000, 0.02)).bytes AS sized, capacity >= 13000000 AS holds_all, layers,
        abs(cardinality - 13000000) < 130000 AS counted, fpp <= 0.02 AS says_so, lost, measured <= 0.022 AS meets_target,
        spilled.f = (SELECT f FROM again) AS same
 FROM spilled, bloom_stats(f),

@@ -29,6 +29,8 @@ LATERAL estimate(format('SELECT * FROM facts WHERE bloom_contains(%L, %I)', f, c
 -- the operator gets the same; text keys, too
 SELECT estimated BETWEEN actual / 2 AND actual * 2 AS by_operator FROM (SELECT bloom_agg(n) AS f FROM generate_series(0, 9999, 10) n) x, estimate(format('SELECT * FROM facts WHERE %L::bloom @> uniform', f));
 SELECT estimated BETWEEN actual / 2 AND actual * 2 AS of_text FROM (SELECT bloom_agg('key-' || n) AS f FROM generate_series(0, 99) n) x, estimate(format('SELECT * FROM facts WHERE bloom_contains(%L, word)', f));
+SELECT estimated BETWEEN actual / 2 AND actual * 2 AS of_layers
+FROM (SELECT bloom_add_all(bloom_add_all(bloom_new(10), ARRAY(SELECT generate_series(0, 5000, 50))), ARRAY(SELECT generate_series(5000, 9999, 50))) AS f) x, estimate(format('SELECT * FROM facts WHERE bloom_contains(%L, uniform)', f));
 SELECT estimated <= 2 AS nothing_in_null FROM estimate('SELECT * FROM facts WHERE bloom_contains(NULL, uniform)');
 SELECT estimated <= 2 AS nothing_in_empty FROM estimate('SELECT * FROM facts WHERE bloom_contains(bloom_new(100), uniform)');
 -- a constant of the wrong class is an error when it is asked, not when it is planned

@@ -123,6 +123,9 @@ BEGIN
     END LOOP;
   EXCEPTION WHEN query_canceled THEN
     ASSERT bloom_contains_all(f, first), 'a key is lost';
+    more := ARRAY(SELECT -n FROM generate_series(1, 300000) n);
+    f := bloom_add_all(f, more);
+    ASSERT bloom_contains_all(f, first || more), 'a key is lost';
   END;
 END $$;
 RESET statement_timeout;

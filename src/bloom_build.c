@@ -469,6 +469,8 @@ add_next(BloomBuilder *builder, const Coming *coming)
 
 	if (builder->frame->max_layers == 0 && sealed_contain(builder, hash))
 		return;
+	if (builder->lines == NULL && builder->count == builder->room)
+		build_make_room(builder);
 	if (builder->lines != NULL && is_full(builder))
 	{
 		if (bf_lines_test(builder->lines, open_layer(builder)->shape, hash))
@@ -476,13 +478,9 @@ add_next(BloomBuilder *builder, const Coming *coming)
 		open_next_layer(builder, coming);
 	}
 	if (builder->lines != NULL)
-	{
 		set_bits(builder, open_layer(builder)->shape, hash);
-		return;
-	}
-	builder->hashes[builder->count++] = hash;
-	if (builder->count == builder->room)
-		build_make_room(builder);
+	else
+		builder->hashes[builder->count++] = hash;
 }
 
 /* Add one key to a filter of several layers. */

@@ -96,9 +96,16 @@ build_add(BloomBuilder *builder, uint64 hash)
 			return;
 		*seen = hash;
 	}
-	builder->hashes[builder->count++] = hash;
-	if (builder->count == builder->room)
+	if (unlikely(builder->count == builder->room))
+	{
 		build_make_room(builder);
+		if (builder->lines != NULL)
+		{
+			build_add(builder, hash);
+			return;
+		}
+	}
+	builder->hashes[builder->count++] = hash;
 }
 
 #endif							/* BF_BLOOM_BUILD_H */

@@ -10,10 +10,10 @@
  * pay too much for the chance that they might.  Each further one gets 15 % of
  * what is left.  The shares never add up to more than the target however long
  * the chain, and shrink slowly enough that ten layers, 1024 keys grown to a
- * million, take 17.5 bits a key at 1 % (computed, and measured in the tests).
+ * million, take 17.4 bits a key at 1 % (computed, and measured in the tests).
  * A layer that is as large as several steps of growth, made for many keys at
  * once, takes the shares of all of them: 1024 keys and then a million at once
- * take 11.5 bits a key.
+ * take 11.0 bits a key.
  *
  * An aggregate gives its first layer the full target, since it was told how
  * many keys there are.  If there are more, the further layers share as much
