@@ -39,15 +39,22 @@ typedef struct BloomState
 	uint8		key_class;
 	double		fpp;
 	uint64		capacity;		/* 0: sized at the end */
-	bf_shape	shape;			/* no words if the capacity is 0 */
-	uint64		keys_left;		/* that may change its lines; see set_bits */
 	uint32		count;			/* hashes */
 	uint8		is_lines;		/* bit lines instead of hashes */
-	uint8		name_length;	/* of the class; the name comes first in data */
+	uint8		name_length;	/* of the class */
 	uint8		growth;			/* as in bf_filter */
 	uint8		max_layers;
-	uint64		data[FLEXIBLE_ARRAY_MEMBER];
+	uint64		data[FLEXIBLE_ARRAY_MEMBER];	/* the name; then the hashes, or
+												 * StateLines */
 } BloomState;
+
+/* What only lines need to know, and the lines. */
+typedef struct StateLines
+{
+	bf_shape	shape;
+	uint64		keys_left;		/* that may change them; see is_full */
+	uint8		lines[FLEXIBLE_ARRAY_MEMBER];
+} StateLines;
 
 #define BLOOM_STATE_KIND	(BF_BIG_ENDIAN ? 0x4253 : 0x5342)	/* "BS" */
 
@@ -82,18 +89,25 @@ is_flat_state(Pointer state)
 		((BloomState *) state)->kind == BLOOM_STATE_KIND;
 }
 
-/* The hashes or lines of a flat state, behind the name of its class. */
+/* The hashes of a flat state, behind the name of its class. */
 static uint64 *
-state_data(BloomState *state)
+state_hashes(BloomState *state)
 {
 	return state->data + (state->name_length + 7) / 8;
+}
+
+/* Its lines, in the same place. */
+static StateLines *
+state_lines(BloomState *state)
+{
+	return (StateLines *) state_hashes(state);
 }
 
 /* How many hashes fit. */
 static Size
 state_room(BloomState *state)
 {
-	return (VARSIZE(state) - ((Pointer) state_data(state) - (Pointer) state)) / sizeof(uint64);
+	return (VARSIZE(state) - ((Pointer) state_hashes(state) - (Pointer) state)) / sizeof(uint64);
 }
 
 /* ----------------------------------------------------------------
@@ -119,13 +133,25 @@ load_state(BloomBuilder *builder, MemoryContext context, BloomState *state)
 	filter.name_length = state->name_length;
 	filter.name = (char *) state->data;
 	layer->capacity = state->capacity;
-	layer->shape = state->shape;
-	layer->form = state->is_lines ? BF_FORM_LINES : BF_FORM_LIST;
-	layer->data = (uint8 *) state_data(state);	/* lines; a list is added below */
+	if (state->is_lines)
+	{
+		StateLines *lines = state_lines(state);
+
+		layer->form = BF_FORM_LINES;
+		layer->shape = lines->shape;
+		layer->data = lines->lines;
+		build_load(builder, context, &filter);
+		builder->keys_left = lines->keys_left;
+		return;
+	}
+	layer->form = BF_FORM_LIST;
+	if (state->capacity > 0)
+		layer->shape = bf_shape_for(state->capacity, state->fpp);
 	build_load(builder, context, &filter);
-	builder->keys_left = state->keys_left;
+	if (state->capacity > 0)
+		builder->keys_left = state->capacity;
 	for (uint32 i = 0; i < state->count; i++)
-		build_add(builder, state_data(state)[i]);
+		build_add(builder, state_hashes(state)[i]);
 }
 
 /* A builder for any value of a state, which stays as it is. */
@@ -173,26 +199,30 @@ bloom_settled(struct varlena *value)
 static Pointer
 make_state(StateOwner owner, BloomBuilder *builder)
 {
-	bf_filter  *frame = builder->frame;
-	bf_layer   *layer = &frame->layer[0];
-	Size		fixed = offsetof(BloomState, data) + (frame->name_length + 7) / 8 * 8;
+	bf_filter  *frame;
+	bf_layer   *layer;
+	Size		fixed;
 	Size		size = STATE_FIRST_FLAT;
 	BloomState *state;
 
 	if (builder->lines != NULL)
 		build_apply_batch(builder);
-	frame = builder->frame;		/* may have grown */
+	frame = builder->frame;
 	layer = &frame->layer[0];
-	if (frame->layers > 1 || builder->lines != NULL)
-		size = fixed + (Size) layer->shape.words * 8;
+	fixed = offsetof(BloomState, data) + (frame->name_length + 7) / 8 * 8;
+
+	/*
+	 * Sizes are four bytes short of a multiple of 64, as only those of filters
+	 * are that are not known by their size alone.
+	 */
+	if (builder->lines != NULL)
+		size = (fixed + offsetof(StateLines, lines) + (Size) layer->shape.words * 8 + 4 + 63) / 64 * 64;
 	else
 	{
 		while (size < fixed + ((Size) builder->count * 2 + 1) * 8 + 4)
 			size *= 2;
-		size -= 4;				/* see below */
 	}
-	/* a size that no finished filter has which is known by its size alone */
-	size = (size + 4 + 63) / 64 * 64 - 4;
+	size -= 4;
 	if (size > STATE_MAX_FLAT || frame->layers > 1)
 	{
 		ExpandedBloom *expanded = expanded_bloom_create(owner.context);
@@ -213,8 +243,6 @@ make_state(StateOwner owner, BloomBuilder *builder)
 	state->key_class = frame->key_class;
 	state->fpp = frame->fpp;
 	state->capacity = layer->capacity;
-	state->keys_left = builder->keys_left;
-	state->shape = layer->shape;
 	state->growth = frame->growth;
 	state->max_layers = frame->max_layers;
 	state->name_length = frame->name_length;
@@ -223,12 +251,14 @@ make_state(StateOwner owner, BloomBuilder *builder)
 	if (builder->lines != NULL)
 	{
 		state->is_lines = true;
-		memcpy(state_data(state), builder->lines, (Size) layer->shape.words * 8);
+		state_lines(state)->shape = layer->shape;
+		state_lines(state)->keys_left = builder->keys_left;
+		memcpy(state_lines(state)->lines, builder->lines, (Size) layer->shape.words * 8);
 	}
 	else
 	{
 		state->count = builder->count;
-		memcpy(state_data(state), builder->hashes, sizeof(uint64) * builder->count);
+		memcpy(state_hashes(state), builder->hashes, sizeof(uint64) * builder->count);
 	}
 	return (Pointer) state;
 }
@@ -384,11 +414,11 @@ add_to_state(FunctionCallInfo fcinfo, StateOwner owner, Pointer old,
 	}
 	if (state->is_lines)
 	{
-		uint8	   *lines = (uint8 *) state_data(state);
+		StateLines *own = state_lines(state);
 
-		if (likely(state->keys_left > 0))
-			build_count_key(&state->keys_left, bf_lines_add(lines, state->shape, hash));
-		else if (!bf_lines_test(lines, state->shape, hash))
+		if (likely(own->keys_left > 0))
+			build_count_key(&own->keys_left, bf_lines_add(own->lines, own->shape, hash));
+		else if (!bf_lines_test(own->lines, own->shape, hash))
 		{
 			/* more keys than were declared: another layer */
 			load_state(&scratch, CurrentMemoryContext, state);
@@ -398,15 +428,15 @@ add_to_state(FunctionCallInfo fcinfo, StateOwner owner, Pointer old,
 	}
 	else
 	{
-		/* there is always room for one more */
-		state_data(state)[state->count++] = hash;
-		if (state->count == state_room(state))
+		if (unlikely(state->count == state_room(state)))
 		{
 			load_state(&scratch, CurrentMemoryContext, state);
+			build_add(&scratch, hash);
 			if (scratch.lines == NULL)
 				build_make_room(&scratch);
 			return replace_state(owner, (Pointer) state, &scratch);
 		}
+		state_hashes(state)[state->count++] = hash;
 	}
 	return (Pointer) state;
 }
