@@ -50,6 +50,19 @@ SELECT count(*) AS groups, count(*) FILTER (WHERE bloom_contains(f, g * 3 + 1)) 
 FROM (SELECT n / 3 AS g, bloom_agg(n) AS f FROM generate_series(0, 2999999) n GROUP BY n / 3) x;
 RESET ALL;
 
+-- and what each costs beyond count's: at most 200 bytes for ten keys
+CREATE FUNCTION hash_memory(query text) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+  plan json;
+BEGIN
+  EXECUTE 'EXPLAIN (ANALYZE, FORMAT JSON) ' || query INTO plan;
+  RETURN (plan -> 0 -> 'Plan' ->> 'Peak Memory Usage')::bigint * 1024;
+END $$;
+SET work_mem = '1GB'; SET max_parallel_workers_per_gather = 0; SET enable_sort = off;
+SELECT key, (hash_memory(format(query, 'bloom_agg(' || key || ')')) - hash_memory(format(query, 'count(n)'))) / 200000 <= 200 AS small
+FROM (VALUES ('n'), ('n::oid')) k(key), (VALUES ('SELECT %s FROM generate_series(0, 1999999) n GROUP BY n / 10')) q(query);
+RESET ALL;
+
 -- the state of a group does not grow with its rows: a million rows, few keys
 SELECT bloom_cardinality(bloom_agg('a rather long key, in a short list of them, number ' || n % 1000)) BETWEEN 990 AND 1010 AS keys,
        bloom_cardinality(bloom_agg(n % 1000, 5000)) BETWEEN 990 AND 1010 AS sized,
