@@ -10,11 +10,11 @@ DATA = bloomfilter--1.0.sql
 MODULE_big = bloomfilter
 PGFILEDESC = "bloomfilter - membership filters as SQL values"
 
-CORE = src/core/geometry.o src/core/lines.o src/core/hashlist.o \
+CORE = src/core/geometry.o src/core/lines.o src/core/table.o src/core/hashlist.o \
        src/core/format.o src/core/growth.o src/core/base64.o
-OBJS = bloomfilter.o $(CORE) src/key.o src/filter.o \
-       src/bloom_build.o src/bloom_expanded.o src/bloom_agg.o \
-       src/bloom_io.o src/bloom_ops.o src/bloom_planner.o src/bloom_probe.o src/bloom_sets.o src/bloom_stats.o
+OBJS = bloomfilter.o $(CORE) src/key.o src/filter.o src/io.o src/build.o src/expanded.o \
+       src/agg.o src/ops.o src/probe.o src/stats.o src/planner.o \
+       src/bloom_build.o src/bloom_sets.o src/cuckoo_build.o src/cuckoo_sets.o
 
 REGRESS = setup keys class fpp canonical input nulls aggregates bounds sets growth stored planner plpgsql travel catalog
 REGRESS_OPTS = --load-extension=bloomfilter

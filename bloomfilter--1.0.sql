@@ -4,7 +4,7 @@
 \echo Use "CREATE EXTENSION bloomfilter" to load this file. \quit
 
 ------------------------------------------------------------------
--- The type, its text and binary forms
+-- bloom: the type, its text and binary forms
 ------------------------------------------------------------------
 
 CREATE TYPE bloom;
@@ -12,11 +12,11 @@ CREATE TYPE bloom;
 CREATE FUNCTION bloom_in(cstring) RETURNS bloom
   AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 CREATE FUNCTION bloom_out(bloom) RETURNS cstring
-  AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'filter_out' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 CREATE FUNCTION bloom_recv(internal) RETURNS bloom
   AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 CREATE FUNCTION bloom_send(bloom) RETURNS bytea
-  AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'filter_send' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
 CREATE TYPE bloom (
   INPUT = bloom_in, OUTPUT = bloom_out,
@@ -33,7 +33,7 @@ COMMENT ON FUNCTION bloom_send(bloom) IS 'I/O';
 CREATE FUNCTION bloom_from_bytea(bytea) RETURNS bloom
   AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 CREATE FUNCTION bloom_to_bytea(bloom) RETURNS bytea
-  AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'filter_to_bytea' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 CREATE CAST (bytea AS bloom) WITH FUNCTION bloom_from_bytea(bytea);
 CREATE CAST (bloom AS bytea) WITH FUNCTION bloom_to_bytea(bloom);
 
@@ -43,17 +43,17 @@ COMMENT ON CAST (bytea AS bloom) IS 'a filter from its bytes, which are validate
 COMMENT ON CAST (bloom AS bytea) IS 'the bytes of a filter';
 
 ------------------------------------------------------------------
--- Equality: of the bytes
+-- bloom: equality: of the bytes
 ------------------------------------------------------------------
 
 CREATE FUNCTION bloom_eq(bloom, bloom) RETURNS boolean
-  AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'filter_eq' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 CREATE FUNCTION bloom_ne(bloom, bloom) RETURNS boolean
-  AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'filter_ne' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 CREATE FUNCTION bloom_hash_value(bloom) RETURNS integer
-  AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'filter_hash' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 CREATE FUNCTION bloom_hash_value_extended(bloom, bigint) RETURNS bigint
-  AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'filter_hash_extended' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
 CREATE OPERATOR = (
   LEFTARG = bloom, RIGHTARG = bloom, FUNCTION = bloom_eq,
@@ -78,7 +78,7 @@ COMMENT ON OPERATOR FAMILY bloom_ops USING hash IS 'hashing of filters by their 
 COMMENT ON OPERATOR CLASS bloom_ops USING hash IS 'hashing of filters by their bytes';
 
 ------------------------------------------------------------------
--- Making a filter and adding to it
+-- bloom: making a filter and adding to it
 ------------------------------------------------------------------
 
 CREATE FUNCTION bloom_new(
@@ -86,20 +86,20 @@ CREATE FUNCTION bloom_new(
     growth integer DEFAULT NULL, max_layers integer DEFAULT NULL) RETURNS bloom
   AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
 CREATE FUNCTION bloom_add_support(internal) RETURNS internal
-  AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'filter_add_support' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 CREATE FUNCTION bloom_add_all(filter bloom, keys anyarray) RETURNS bloom
-  AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE SUPPORT bloom_add_support;
+  AS 'MODULE_PATHNAME', 'filter_add_all' LANGUAGE C IMMUTABLE PARALLEL SAFE SUPPORT bloom_add_support;
 
 COMMENT ON FUNCTION bloom_new(bigint, float8, integer, integer) IS 'an empty filter that grows, has a fixed size (growth => 0), or rotates (max_layers)';
 COMMENT ON FUNCTION bloom_add_all(bloom, anyarray) IS 'the filter with all keys of an array added';
 COMMENT ON FUNCTION bloom_add_support(internal) IS 'planner support';
 
 CREATE FUNCTION bloom_contains_support(internal) RETURNS internal
-  AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'filter_contains_support' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 CREATE FUNCTION bloom_contains_sel(internal, oid, internal, integer) RETURNS float8
-  AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'filter_contains_sel' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 CREATE FUNCTION bloom_contains_joinsel(internal, oid, internal, smallint, internal) RETURNS float8
-  AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'filter_contains_joinsel' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
 COMMENT ON FUNCTION bloom_contains_support(internal) IS 'planner support';
 COMMENT ON FUNCTION bloom_contains_sel(internal, oid, internal, integer) IS 'restriction selectivity of @>';
@@ -108,9 +108,9 @@ COMMENT ON FUNCTION bloom_contains_joinsel(internal, oid, internal, smallint, in
 -- Keys are anycompatible: then literals of unknown type are text, and every
 -- other key keeps its own type.
 CREATE FUNCTION bloom_add(filter bloom, key anycompatible) RETURNS bloom
-  AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE SUPPORT bloom_add_support;
+  AS 'MODULE_PATHNAME', 'filter_add' LANGUAGE C IMMUTABLE PARALLEL SAFE SUPPORT bloom_add_support;
 CREATE FUNCTION bloom_contains(filter bloom, key anycompatible) RETURNS boolean
-  AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE SUPPORT bloom_contains_support;
+  AS 'MODULE_PATHNAME', 'filter_contains' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE SUPPORT bloom_contains_support;
 CREATE FUNCTION bloom_hash(key anycompatible) RETURNS bigint
   AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 CREATE OPERATOR @> (
@@ -124,18 +124,18 @@ COMMENT ON FUNCTION bloom_hash(anycompatible) IS 'the 64-bit hash that a key has
 COMMENT ON OPERATOR @> (bloom, anycompatible) IS 'can the key have been added?';
 
 CREATE FUNCTION bloom_contains_any(filter bloom, keys anyarray) RETURNS boolean
-  AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'filter_contains_any' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 CREATE FUNCTION bloom_contains_all(filter bloom, keys anyarray) RETURNS boolean
-  AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'filter_contains_all' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 CREATE FUNCTION bloom_contains_each(filter bloom, keys anyarray) RETURNS boolean[]
-  AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'filter_contains_each' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
 COMMENT ON FUNCTION bloom_contains_any(bloom, anyarray) IS 'can any of the keys have been added?';
 COMMENT ON FUNCTION bloom_contains_all(bloom, anyarray) IS 'can all of the keys have been added?';
 COMMENT ON FUNCTION bloom_contains_each(bloom, anyarray) IS 'for each of the keys: can it have been added?';
 
 ------------------------------------------------------------------
--- Sets
+-- bloom: sets
 ------------------------------------------------------------------
 
 CREATE FUNCTION bloom_union(a bloom, b bloom) RETURNS bloom
@@ -171,13 +171,13 @@ COMMENT ON AGGREGATE bloom_union_agg(bloom) IS 'filter of the keys of any of the
 COMMENT ON AGGREGATE bloom_intersection_agg(bloom) IS 'filter of the keys of all of the filters, and a few more; NULL if there are none';
 
 ------------------------------------------------------------------
--- What a filter says about itself
+-- bloom: what a filter says about itself
 ------------------------------------------------------------------
 
 CREATE FUNCTION bloom_cardinality(filter bloom) RETURNS bigint
-  AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'filter_cardinality' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 CREATE FUNCTION bloom_fpp(filter bloom) RETURNS float8
-  AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'filter_fpp' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 CREATE FUNCTION bloom_stats(
     filter bloom,
     OUT bytes bigint, OUT bits bigint, OUT hashes integer, OUT layers integer,
@@ -205,23 +205,204 @@ COMMENT ON FUNCTION bloom_compact(bloom) IS 'the same keys in fewer bytes';
 COMMENT ON FUNCTION bloom_plan(bigint, float8) IS 'what a filter would cost: size, bits per key, hashes';
 
 ------------------------------------------------------------------
+-- cuckoo: the type, its text and binary forms
+------------------------------------------------------------------
+
+CREATE TYPE cuckoo;
+
+CREATE FUNCTION cuckoo_in(cstring) RETURNS cuckoo
+  AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION cuckoo_out(cuckoo) RETURNS cstring
+  AS 'MODULE_PATHNAME', 'filter_out' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION cuckoo_recv(internal) RETURNS cuckoo
+  AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION cuckoo_send(cuckoo) RETURNS bytea
+  AS 'MODULE_PATHNAME', 'filter_send' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+CREATE TYPE cuckoo (
+  INPUT = cuckoo_in, OUTPUT = cuckoo_out,
+  RECEIVE = cuckoo_recv, SEND = cuckoo_send,
+  STORAGE = external, ALIGNMENT = double
+);
+
+COMMENT ON TYPE cuckoo IS 'cuckoo filter: a small multiset that may report a key it does not hold, never misses one it does, and can delete';
+COMMENT ON FUNCTION cuckoo_in(cstring) IS 'I/O';
+COMMENT ON FUNCTION cuckoo_out(cuckoo) IS 'I/O';
+COMMENT ON FUNCTION cuckoo_recv(internal) IS 'I/O';
+COMMENT ON FUNCTION cuckoo_send(cuckoo) IS 'I/O';
+
+CREATE FUNCTION cuckoo_from_bytea(bytea) RETURNS cuckoo
+  AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION cuckoo_to_bytea(cuckoo) RETURNS bytea
+  AS 'MODULE_PATHNAME', 'filter_to_bytea' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE CAST (bytea AS cuckoo) WITH FUNCTION cuckoo_from_bytea(bytea);
+CREATE CAST (cuckoo AS bytea) WITH FUNCTION cuckoo_to_bytea(cuckoo);
+
+COMMENT ON FUNCTION cuckoo_from_bytea(bytea) IS 'a filter from its bytes, which are validated';
+COMMENT ON FUNCTION cuckoo_to_bytea(cuckoo) IS 'the bytes of a filter';
+COMMENT ON CAST (bytea AS cuckoo) IS 'a filter from its bytes, which are validated';
+COMMENT ON CAST (cuckoo AS bytea) IS 'the bytes of a filter';
+
+------------------------------------------------------------------
+-- cuckoo: equality: of the bytes
+------------------------------------------------------------------
+
+CREATE FUNCTION cuckoo_eq(cuckoo, cuckoo) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'filter_eq' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION cuckoo_ne(cuckoo, cuckoo) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'filter_ne' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION cuckoo_hash_value(cuckoo) RETURNS integer
+  AS 'MODULE_PATHNAME', 'filter_hash' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION cuckoo_hash_value_extended(cuckoo, bigint) RETURNS bigint
+  AS 'MODULE_PATHNAME', 'filter_hash_extended' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+CREATE OPERATOR = (
+  LEFTARG = cuckoo, RIGHTARG = cuckoo, FUNCTION = cuckoo_eq,
+  COMMUTATOR = =, NEGATOR = <>, RESTRICT = eqsel, JOIN = eqjoinsel, HASHES
+);
+CREATE OPERATOR <> (
+  LEFTARG = cuckoo, RIGHTARG = cuckoo, FUNCTION = cuckoo_ne,
+  COMMUTATOR = <>, NEGATOR = =, RESTRICT = neqsel, JOIN = neqjoinsel
+);
+CREATE OPERATOR CLASS cuckoo_ops DEFAULT FOR TYPE cuckoo USING hash AS
+  OPERATOR 1 =,
+  FUNCTION 1 cuckoo_hash_value(cuckoo),
+  FUNCTION 2 cuckoo_hash_value_extended(cuckoo, bigint);
+
+COMMENT ON FUNCTION cuckoo_eq(cuckoo, cuckoo) IS 'implementation of = operator';
+COMMENT ON FUNCTION cuckoo_ne(cuckoo, cuckoo) IS 'implementation of <> operator';
+COMMENT ON FUNCTION cuckoo_hash_value(cuckoo) IS 'hash of a filter, for hash indexes and joins';
+COMMENT ON FUNCTION cuckoo_hash_value_extended(cuckoo, bigint) IS 'seeded hash of a filter, for hash partitioning';
+COMMENT ON OPERATOR = (cuckoo, cuckoo) IS 'equal: the same bytes';
+COMMENT ON OPERATOR <> (cuckoo, cuckoo) IS 'not equal';
+COMMENT ON OPERATOR FAMILY cuckoo_ops USING hash IS 'hashing of filters by their bytes';
+COMMENT ON OPERATOR CLASS cuckoo_ops USING hash IS 'hashing of filters by their bytes';
+
+------------------------------------------------------------------
+-- cuckoo: making a filter and adding to it
+------------------------------------------------------------------
+
+CREATE FUNCTION cuckoo_new(
+    capacity bigint, fpp float8 DEFAULT 0.01, growth integer DEFAULT 2) RETURNS cuckoo
+  AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+CREATE FUNCTION cuckoo_add_support(internal) RETURNS internal
+  AS 'MODULE_PATHNAME', 'filter_add_support' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION cuckoo_add_all(filter cuckoo, keys anyarray) RETURNS cuckoo
+  AS 'MODULE_PATHNAME', 'filter_add_all' LANGUAGE C IMMUTABLE PARALLEL SAFE SUPPORT cuckoo_add_support;
+
+COMMENT ON FUNCTION cuckoo_new(bigint, float8, integer) IS 'an empty filter, which grows when it is full';
+COMMENT ON FUNCTION cuckoo_add_all(cuckoo, anyarray) IS 'the filter with all keys of an array added';
+COMMENT ON FUNCTION cuckoo_add_support(internal) IS 'planner support';
+
+CREATE FUNCTION cuckoo_contains_support(internal) RETURNS internal
+  AS 'MODULE_PATHNAME', 'filter_contains_support' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION cuckoo_contains_sel(internal, oid, internal, integer) RETURNS float8
+  AS 'MODULE_PATHNAME', 'filter_contains_sel' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION cuckoo_contains_joinsel(internal, oid, internal, smallint, internal) RETURNS float8
+  AS 'MODULE_PATHNAME', 'filter_contains_joinsel' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+COMMENT ON FUNCTION cuckoo_contains_support(internal) IS 'planner support';
+COMMENT ON FUNCTION cuckoo_contains_sel(internal, oid, internal, integer) IS 'restriction selectivity of @>';
+COMMENT ON FUNCTION cuckoo_contains_joinsel(internal, oid, internal, smallint, internal) IS 'join selectivity of @>';
+
+-- Keys are anycompatible: then literals of unknown type are text, and every
+-- other key keeps its own type.
+CREATE FUNCTION cuckoo_add(filter cuckoo, key anycompatible) RETURNS cuckoo
+  AS 'MODULE_PATHNAME', 'filter_add' LANGUAGE C IMMUTABLE PARALLEL SAFE SUPPORT cuckoo_add_support;
+CREATE FUNCTION cuckoo_delete(filter cuckoo, key anycompatible) RETURNS cuckoo
+  AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE SUPPORT cuckoo_add_support;
+CREATE FUNCTION cuckoo_delete_all(filter cuckoo, keys anyarray) RETURNS cuckoo
+  AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE SUPPORT cuckoo_add_support;
+CREATE FUNCTION cuckoo_count(filter cuckoo, key anycompatible) RETURNS integer
+  AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION cuckoo_contains(filter cuckoo, key anycompatible) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'filter_contains' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE SUPPORT cuckoo_contains_support;
+CREATE OPERATOR @> (
+  LEFTARG = cuckoo, RIGHTARG = anycompatible, FUNCTION = cuckoo_contains,
+  RESTRICT = cuckoo_contains_sel, JOIN = cuckoo_contains_joinsel
+);
+
+COMMENT ON FUNCTION cuckoo_add(cuckoo, anycompatible) IS 'the filter with one more copy of a key';
+COMMENT ON FUNCTION cuckoo_delete(cuckoo, anycompatible) IS 'the filter with one copy of a key less; the key must have been added';
+COMMENT ON FUNCTION cuckoo_delete_all(cuckoo, anyarray) IS 'the filter with one copy less of each key of an array';
+COMMENT ON FUNCTION cuckoo_count(cuckoo, anycompatible) IS 'how many copies of a key; 255 means that many or more, for ever';
+COMMENT ON FUNCTION cuckoo_contains(cuckoo, anycompatible) IS 'can the key have been added? false: certainly not';
+COMMENT ON OPERATOR @> (cuckoo, anycompatible) IS 'can the key have been added?';
+
+CREATE FUNCTION cuckoo_contains_any(filter cuckoo, keys anyarray) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'filter_contains_any' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION cuckoo_contains_all(filter cuckoo, keys anyarray) RETURNS boolean
+  AS 'MODULE_PATHNAME', 'filter_contains_all' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION cuckoo_contains_each(filter cuckoo, keys anyarray) RETURNS boolean[]
+  AS 'MODULE_PATHNAME', 'filter_contains_each' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+COMMENT ON FUNCTION cuckoo_contains_any(cuckoo, anyarray) IS 'can any of the keys have been added?';
+COMMENT ON FUNCTION cuckoo_contains_all(cuckoo, anyarray) IS 'can all of the keys have been added?';
+COMMENT ON FUNCTION cuckoo_contains_each(cuckoo, anyarray) IS 'for each of the keys: can it have been added?';
+
+------------------------------------------------------------------
+-- cuckoo: sums
+------------------------------------------------------------------
+
+CREATE FUNCTION cuckoo_merge(a cuckoo, b cuckoo) RETURNS cuckoo
+  AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION cuckoo_merge_agg_transition(cuckoo, cuckoo) RETURNS cuckoo
+  AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+CREATE FUNCTION cuckoo_merge_agg_final(cuckoo) RETURNS cuckoo
+  AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+CREATE AGGREGATE cuckoo_merge_agg(filter cuckoo) (
+  SFUNC = cuckoo_merge_agg_transition, STYPE = cuckoo, SSPACE = 4096,
+  FINALFUNC = cuckoo_merge_agg_final, COMBINEFUNC = cuckoo_merge_agg_transition,
+  PARALLEL = SAFE);
+
+COMMENT ON FUNCTION cuckoo_merge(cuckoo, cuckoo) IS 'filter of the keys of both, counts added up';
+COMMENT ON FUNCTION cuckoo_merge_agg_transition(cuckoo, cuckoo) IS 'aggregate transition function';
+COMMENT ON FUNCTION cuckoo_merge_agg_final(cuckoo) IS 'aggregate final function';
+COMMENT ON AGGREGATE cuckoo_merge_agg(cuckoo) IS 'filter of the keys of all of the filters, counts added up';
+
+------------------------------------------------------------------
+-- cuckoo: what a filter says about itself
+------------------------------------------------------------------
+
+CREATE FUNCTION cuckoo_cardinality(filter cuckoo) RETURNS bigint
+  AS 'MODULE_PATHNAME', 'filter_cardinality' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION cuckoo_fpp(filter cuckoo) RETURNS float8
+  AS 'MODULE_PATHNAME', 'filter_fpp' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION cuckoo_stats(
+    filter cuckoo,
+    OUT bytes bigint, OUT bits bigint, OUT slot_bits integer, OUT capacity bigint,
+    OUT cardinality bigint, OUT fill float8, OUT listed bigint,
+    OUT target_fpp float8, OUT fpp float8, OUT growth integer,
+    OUT key_class text, OUT format_version integer)
+  AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION cuckoo_plan(
+    capacity bigint, fpp float8 DEFAULT 0.01, growth integer DEFAULT 2,
+    OUT bytes bigint, OUT bits_per_key float8, OUT slot_bits integer)
+  AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+COMMENT ON FUNCTION cuckoo_cardinality(cuckoo) IS 'estimated number of distinct keys in the filter';
+COMMENT ON FUNCTION cuckoo_fpp(cuckoo) IS 'probability, as the filter is now, that a key that was not added is reported';
+COMMENT ON FUNCTION cuckoo_stats(cuckoo) IS 'geometry, contents and false-positive probability of the filter';
+COMMENT ON FUNCTION cuckoo_plan(bigint, float8, integer) IS 'what a filter would cost: size, bits per key, bits of a slot';
+
+------------------------------------------------------------------
 -- Aggregates
 --
--- Over the common types the transition type is bloom, over any other type it
--- is internal; see src/bloom_agg.c for the reason.  (This runs as superuser:
+-- Over the common types the transition type is the filter type, over any other
+-- type it is internal; see src/agg.c for the reason.  (This runs as superuser:
 -- every function called in the block is named with its schema.)
 ------------------------------------------------------------------
 
 CREATE FUNCTION bloom_agg_combine(bloom, bloom) RETURNS bloom
-  AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'filter_agg_combine' LANGUAGE C IMMUTABLE PARALLEL SAFE;
 CREATE FUNCTION bloom_agg_final(bloom) RETURNS bloom
   AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
 CREATE FUNCTION bloom_agg_combine(internal, internal) RETURNS internal
-  AS 'MODULE_PATHNAME', 'bloom_agg_combine_internal' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'filter_agg_combine_internal' LANGUAGE C IMMUTABLE PARALLEL SAFE;
 CREATE FUNCTION bloom_agg_final(internal) RETURNS bloom
   AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
 CREATE FUNCTION bloom_agg_serialize(internal) RETURNS bytea
-  AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'filter_agg_serialize' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 CREATE FUNCTION bloom_agg_deserialize(bytea, internal) RETURNS internal
   AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
@@ -232,39 +413,64 @@ COMMENT ON FUNCTION bloom_agg_final(internal) IS 'aggregate final function';
 COMMENT ON FUNCTION bloom_agg_serialize(internal) IS 'aggregate serial function';
 COMMENT ON FUNCTION bloom_agg_deserialize(bytea, internal) IS 'aggregate deserial function';
 
+CREATE FUNCTION cuckoo_agg_combine(cuckoo, cuckoo) RETURNS cuckoo
+  AS 'MODULE_PATHNAME', 'filter_agg_combine' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+CREATE FUNCTION cuckoo_agg_final(cuckoo) RETURNS cuckoo
+  AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+CREATE FUNCTION cuckoo_agg_combine(internal, internal) RETURNS internal
+  AS 'MODULE_PATHNAME', 'filter_agg_combine_internal' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+CREATE FUNCTION cuckoo_agg_final(internal) RETURNS cuckoo
+  AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+CREATE FUNCTION cuckoo_agg_serialize(internal) RETURNS bytea
+  AS 'MODULE_PATHNAME', 'filter_agg_serialize' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION cuckoo_agg_deserialize(bytea, internal) RETURNS internal
+  AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+COMMENT ON FUNCTION cuckoo_agg_combine(cuckoo, cuckoo) IS 'aggregate combine function';
+COMMENT ON FUNCTION cuckoo_agg_final(cuckoo) IS 'aggregate final function';
+COMMENT ON FUNCTION cuckoo_agg_combine(internal, internal) IS 'aggregate combine function';
+COMMENT ON FUNCTION cuckoo_agg_final(internal) IS 'aggregate final function';
+COMMENT ON FUNCTION cuckoo_agg_serialize(internal) IS 'aggregate serial function';
+COMMENT ON FUNCTION cuckoo_agg_deserialize(bytea, internal) IS 'aggregate deserial function';
+
 DO $$
 DECLARE
+  filter text;
   key text;
-  symbol text;
+  suffix text;
   state text;
   travel text;
   args text;
 BEGIN
-  FOR key, symbol, state, travel IN VALUES
-    ('smallint', 'bloom_agg_int2', 'bloom', ''),
-    ('integer', 'bloom_agg_int4', 'bloom', ''),
-    ('bigint', 'bloom_agg_int8', 'bloom', ''),
-    ('text', 'bloom_agg_text', 'bloom', ''),
-    ('uuid', 'bloom_agg_uuid', 'bloom', ''),
-    ('"char"', 'bloom_agg_char', 'bloom', ''),
-    ('anyelement', 'bloom_agg_any', 'internal',
-     'SERIALFUNC = bloom_agg_serialize, DESERIALFUNC = bloom_agg_deserialize,')
+  FOREACH filter IN ARRAY ARRAY['bloom', 'cuckoo']
   LOOP
-    FOREACH args IN ARRAY ARRAY[
-      'key %1$s', 'key %1$s, capacity bigint', 'key %1$s, capacity bigint, fpp float8']
+    FOR key, suffix, state, travel IN VALUES
+      ('smallint', 'int2', filter, ''),
+      ('integer', 'int4', filter, ''),
+      ('bigint', 'int8', filter, ''),
+      ('text', 'text', filter, ''),
+      ('uuid', 'uuid', filter, ''),
+      ('"char"', 'char', filter, ''),
+      ('anyelement', 'any', 'internal',
+       'SERIALFUNC = %1$s_agg_serialize, DESERIALFUNC = %1$s_agg_deserialize,')
     LOOP
-      args := pg_catalog.format(args, key);
-      EXECUTE pg_catalog.format($f$
-        CREATE FUNCTION bloom_agg_transition(state %2$s, %1$s) RETURNS %2$s
-          AS 'MODULE_PATHNAME', %3$L LANGUAGE C IMMUTABLE PARALLEL SAFE;
-        CREATE AGGREGATE bloom_agg(%1$s) (
-          SFUNC = bloom_agg_transition, STYPE = %2$s, SSPACE = 256,
-          FINALFUNC = bloom_agg_final, COMBINEFUNC = bloom_agg_combine,
-          %4$s PARALLEL = SAFE);
+      travel := pg_catalog.format(travel, filter);
+      FOREACH args IN ARRAY ARRAY[
+        'key %1$s', 'key %1$s, capacity bigint', 'key %1$s, capacity bigint, fpp float8']
+      LOOP
+        args := pg_catalog.format(args, key);
+        EXECUTE pg_catalog.format($f$
+          CREATE FUNCTION %1$s_agg_transition(state %3$s, %2$s) RETURNS %3$s
+            AS 'MODULE_PATHNAME', '%1$s_agg_%4$s' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+          CREATE AGGREGATE %1$s_agg(%2$s) (
+            SFUNC = %1$s_agg_transition, STYPE = %3$s, SSPACE = 256,
+            FINALFUNC = %1$s_agg_final, COMBINEFUNC = %1$s_agg_combine,
+            %5$s PARALLEL = SAFE);
 
-        COMMENT ON FUNCTION bloom_agg_transition(state %2$s, %1$s) IS 'aggregate transition function';
-        COMMENT ON AGGREGATE bloom_agg(%1$s) IS 'filter of all keys that are not null';
-        $f$, args, state, symbol, travel);
+          COMMENT ON FUNCTION %1$s_agg_transition(state %3$s, %2$s) IS 'aggregate transition function';
+          COMMENT ON AGGREGATE %1$s_agg(%2$s) IS 'filter of all keys that are not null';
+          $f$, filter, args, state, suffix, travel);
+      END LOOP;
     END LOOP;
   END LOOP;
 END $$;

@@ -18,7 +18,7 @@
 
 #include "utils/memutils.h"
 
-#include "bloom_build.h"
+#include "build.h"
 
 /* Lists shorter than this get no cache of recent hashes. */
 #define RECENT_FROM		4096
@@ -26,7 +26,7 @@
 static inline bf_layer *
 open_layer(BloomBuilder *builder)
 {
-	return &builder->frame->layer[builder->frame->layers - 1];
+	return &builder->base.frame->layer[builder->base.frame->layers - 1];
 }
 
 /* Bytes of a layer's contents, without the count of a list. */
@@ -34,16 +34,6 @@ static Size
 content_bytes(const bf_layer *layer)
 {
 	return (Size) (layer->form == BF_FORM_LIST ? (uint64) layer->count * 8 : layer->shape.words * 8);
-}
-
-/*
- * The size of a frame for so many layers.  Only the layers in use are
- * allocated: there may be very many builders.
- */
-static Size
-frame_size(int layers)
-{
-	return offsetof(bf_filter, layer) + sizeof(bf_layer) * layers;
 }
 
 /*
@@ -57,8 +47,8 @@ largest_room(const bf_layer *layer)
 	uint64		words = layer->shape.words;
 
 	if (words == 0)
-		return BUILD_LIST_ROOM;
-	return Min(Max(words, words < 16 ? 0 : Min(words * 2, layer->capacity)), BUILD_LIST_ROOM);
+		return BLOOM_LIST_ROOM;
+	return Min(Max(words, words < 16 ? 0 : Min(words * 2, layer->capacity)), BLOOM_LIST_ROOM);
 }
 
 /* A list for the open layer, with room for more than `count` hashes. */
@@ -67,7 +57,7 @@ allocate_hashes(BloomBuilder *builder, uint32 count)
 {
 	builder->room = (uint32) Max(Min(8, largest_room(open_layer(builder))), (uint64) count + 1);
 	builder->count = builder->sorted = 0;
-	builder->hashes = MemoryContextAlloc(builder->context, sizeof(uint64) * builder->room);
+	builder->hashes = MemoryContextAlloc(builder->base.context, sizeof(uint64) * builder->room);
 }
 
 /*
@@ -75,37 +65,30 @@ allocate_hashes(BloomBuilder *builder, uint32 count)
  * end.  Parameters were checked by the caller.
  */
 void
-build_start(BloomBuilder *builder, MemoryContext context, bf_shape shape, uint64 capacity, double fpp)
+bloom_build_start(BloomBuilder *builder, MemoryContext context, bf_shape shape, uint64 capacity, double fpp)
 {
-	bf_filter  *frame = MemoryContextAllocZero(context, frame_size(1));
-
-	frame->kind = BF_KIND_BLOOM;
-	frame->layers = 1;
-	frame->growth = BF_DEFAULT_GROWTH;
-	frame->fpp = fpp;
-	frame->layer[0].form = BF_FORM_LIST;
-	frame->layer[0].capacity = capacity;
-	frame->layer[0].shape = shape;
+	bf_layer   *layer;
 
 	memset(builder, 0, sizeof(BloomBuilder));
-	builder->context = context;
-	builder->frame = frame;
-	builder->keys_left = BUILD_UNCOUNTED;
+	build_frame(&builder->base, &bloom_methods, context, fpp);
+	layer = open_layer(builder);
+	layer->form = BF_FORM_LIST;
+	layer->capacity = capacity;
+	layer->shape = shape;
+	builder->keys_left = BLOOM_UNCOUNTED;
 	allocate_hashes(builder, 0);
 }
 
-/* Give the builder the class of its first key. */
-void
-build_set_class(BloomBuilder *builder, const KeyClass *key)
+/* The same for an aggregate. */
+static void
+bloom_build_start_aggregate(FilterBuilder *base, MemoryContext context, uint64 capacity, double fpp)
 {
-	filter_set_class(builder->frame, key);
-	if (key->name_length > 0)
-	{
-		char	   *name = MemoryContextAlloc(builder->context, key->name_length);
+	BloomBuilder *builder = (BloomBuilder *) base;
 
-		memcpy(name, key->name, key->name_length);
-		builder->frame->name = name;
-	}
+	bloom_build_start(builder, context, capacity > 0 ? filter_shape((int64) capacity, fpp) : BF_UNSIZED,
+					  capacity, fpp);
+	if (capacity > 0)
+		builder->keys_left = capacity;
 }
 
 /* ----------------------------------------------------------------
@@ -124,7 +107,7 @@ static void
 install_lines(BloomBuilder *builder, uint8 *lines, bf_shape shape, uint64 bits_set)
 {
 	bf_layer   *layer = open_layer(builder);
-	uint64	   *batch = MemoryContextAlloc(builder->context, sizeof(uint64) * BF_BATCH);
+	uint64	   *batch = MemoryContextAlloc(builder->base.context, sizeof(uint64) * BF_BATCH);
 
 	layer->form = BF_FORM_LINES;
 	layer->shape = shape;
@@ -132,7 +115,7 @@ install_lines(BloomBuilder *builder, uint8 *lines, bf_shape shape, uint64 bits_s
 	builder->batch = batch;
 	builder->batched = 0;
 	builder->bits_set = bits_set;
-	builder->full_bits = bf_full_bits(builder->frame, layer);
+	builder->full_bits = bf_full_bits(builder->base.frame, layer);
 }
 
 static void
@@ -152,7 +135,7 @@ spill_shape(double fpp)
 {
 	bf_shape	shape = bf_shape_for(BF_MAX_LIST, fpp);
 
-	shape.words = (uint64) BUILD_SPILL_LINES * BF_LINE_WORDS;
+	shape.words = (uint64) BLOOM_SPILL_LINES * BF_LINE_WORDS;
 	return shape;
 }
 
@@ -175,7 +158,7 @@ set_bits(BloomBuilder *builder, bf_shape shape, uint64 hash)
 	unsigned	fresh = bf_lines_add(builder->lines, shape, hash);
 
 	builder->bits_set += fresh;
-	build_count_key(&builder->keys_left, fresh);
+	bloom_count_key(&builder->keys_left, fresh);
 }
 
 /* Lines with the keys of the list. */
@@ -191,9 +174,9 @@ static Lines
 lines_of_list(BloomBuilder *builder)
 {
 	bf_shape	shape = open_layer(builder)->shape;
-	Lines		lines = {NULL, shape.words > 0 ? shape : spill_shape(builder->frame->fpp), 0, builder->keys_left};
+	Lines		lines = {NULL, shape.words > 0 ? shape : spill_shape(builder->base.frame->fpp), 0, builder->keys_left};
 
-	lines.data = MemoryContextAllocZero(builder->context, (Size) lines.shape.words * 8);
+	lines.data = MemoryContextAllocZero(builder->base.context, (Size) lines.shape.words * 8);
 	for (uint32 i = 0; i < builder->count; i++)
 	{
 		unsigned	fresh;
@@ -202,7 +185,7 @@ lines_of_list(BloomBuilder *builder)
 			bf_lines_prefetch(lines.data, lines.shape, builder->hashes[i + BF_BATCH]);
 		fresh = bf_lines_add(lines.data, lines.shape, builder->hashes[i]);
 		lines.bits_set += fresh;
-		build_count_key(&lines.keys_left, fresh);
+		bloom_count_key(&lines.keys_left, fresh);
 		if (i % BF_POLL_EVERY == 0)
 			bf_poll();
 	}
@@ -241,7 +224,7 @@ settle_list(BloomBuilder *builder)
  * The list is full: find repetitions, or grow, or go over to lines.
  */
 void
-build_make_room(BloomBuilder *builder)
+bloom_build_make_room(BloomBuilder *builder)
 {
 	bf_layer   *layer = open_layer(builder);
 	uint64		largest = largest_room(layer);
@@ -287,26 +270,24 @@ build_make_room(BloomBuilder *builder)
 	if (builder->recent == NULL && builder->room >= RECENT_FROM)
 	{
 		/* every entry begins as a hash that does not belong there */
-		builder->recent = MemoryContextAlloc(builder->context, sizeof(uint64) << BUILD_RECENT_BITS);
-		for (uint64 i = 0; i < (1 << BUILD_RECENT_BITS); i++)
-			builder->recent[i] = ~i << (64 - BUILD_RECENT_BITS);
+		builder->recent = MemoryContextAlloc(builder->base.context, sizeof(uint64) << BLOOM_RECENT_BITS);
+		for (uint64 i = 0; i < (1 << BLOOM_RECENT_BITS); i++)
+			builder->recent[i] = ~i << (64 - BLOOM_RECENT_BITS);
 	}
 }
 
-/* Continue a filter that exists.  The builder does not refer to it later. */
-void
-build_load(BloomBuilder *builder, MemoryContext context, const bf_filter *filter)
+/* Continue a filter that exists. */
+static void
+bloom_build_load(FilterBuilder *base, MemoryContext context, const bf_filter *filter)
 {
-	bf_filter  *frame = MemoryContextAlloc(context, frame_size(filter->layers));
-	KeyClass	class = filter_class(filter);
+	BloomBuilder *builder = (BloomBuilder *) base;
+	bf_filter  *frame;
 	bf_layer   *layer;
 
-	memcpy(frame, filter, frame_size(filter->layers));
 	memset(builder, 0, sizeof(BloomBuilder));
-	builder->context = context;
-	builder->frame = frame;
-	builder->keys_left = BUILD_UNCOUNTED;
-	build_set_class(builder, &class);
+	build_copy_frame(base, &bloom_methods, context, filter);
+	builder->keys_left = BLOOM_UNCOUNTED;
+	frame = base->frame;
 
 	for (int i = 0; i < frame->layers - 1; i++)
 	{
@@ -341,13 +322,13 @@ build_load(BloomBuilder *builder, MemoryContext context, const bf_filter *filter
 static void
 prepare_layer(BloomBuilder *builder)
 {
-	if (builder->frame->layers == BF_MAX_LAYERS)
+	if (builder->base.frame->layers == BF_MAX_LAYERS)
 		ereport(ERROR,
 				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
 				 errmsg("filter would need %d layers", BF_MAX_LAYERS + 1),
 				 errdetail("A filter can have at most %d layers.", BF_MAX_LAYERS),
 				 errhint("Make a filter with a larger capacity or growth, and add the keys to that.")));
-	builder->frame = repalloc(builder->frame, frame_size(builder->frame->layers + 1));
+	builder->base.frame = repalloc(builder->base.frame, frame_size(builder->base.frame->layers + 1));
 }
 
 /* Then put it at position `at`. */
@@ -382,6 +363,8 @@ typedef struct Coming
 	Size		n;
 } Coming;
 
+static bool bloom_build_contains(FilterBuilder *base, uint64 hash);
+
 /* How many of them are distinct and not in the filter yet? */
 static uint64
 count_new(BloomBuilder *builder, const Coming *coming)
@@ -391,7 +374,7 @@ count_new(BloomBuilder *builder, const Coming *coming)
 
 	for (Size i = 0; i < coming->n; i++)
 	{
-		if (!build_contains(builder, coming->hashes[i]))
+		if (!bloom_build_contains(&builder->base, coming->hashes[i]))
 			hashes[n++] = coming->hashes[i];
 		if (i % BF_POLL_EVERY == 0)
 			bf_poll();
@@ -408,30 +391,30 @@ count_new(BloomBuilder *builder, const Coming *coming)
 static void
 open_next_layer(BloomBuilder *builder, const Coming *coming)
 {
-	bool		window = builder->frame->max_layers > 0;
-	bool		forget = window && builder->frame->layers == builder->frame->max_layers;
+	bool		window = builder->base.frame->max_layers > 0;
+	bool		forget = window && builder->base.frame->layers == builder->base.frame->max_layers;
 	uint64		expected = coming->n > 1 && !window ? count_new(builder, coming) : 1;
 	bf_filter  *frame;
 	bf_layer	next;
 	uint64	   *hashes;
 	uint32		room;
 
-	bf_next_layer(builder->frame, expected, &next);
+	bf_next_layer(builder->base.frame, expected, &next);
 	if (!forget)
 	{
-		check_growth(builder->frame, &next);
+		check_growth(builder->base.frame, &next);
 		prepare_layer(builder);
 	}
 	room = (uint32) Min(8, largest_room(&next));
-	hashes = MemoryContextAlloc(builder->context, sizeof(uint64) * room);
+	hashes = MemoryContextAlloc(builder->base.context, sizeof(uint64) * room);
 
 	/* nothing fails from here on */
-	frame = builder->frame;
+	frame = builder->base.frame;
 	open_layer(builder)->data = builder->lines;
 	pfree(builder->batch);
 	builder->lines = NULL;
 	builder->batch = NULL;
-	builder->keys_left = BUILD_UNCOUNTED;
+	builder->keys_left = BLOOM_UNCOUNTED;
 	if (forget)
 	{
 		pfree(frame->layer[0].data);
@@ -448,9 +431,9 @@ open_next_layer(BloomBuilder *builder, const Coming *coming)
 static bool
 sealed_contain(BloomBuilder *builder, uint64 hash)
 {
-	for (int i = 0; i < builder->frame->layers - 1; i++)
+	for (int i = 0; i < builder->base.frame->layers - 1; i++)
 	{
-		if (bf_layer_contains(&builder->frame->layer[i], hash))
+		if (bf_layer_contains(&builder->base.frame->layer[i], hash))
 			return true;
 	}
 	return false;
@@ -467,10 +450,10 @@ add_next(BloomBuilder *builder, const Coming *coming)
 {
 	uint64		hash = coming->hashes[0];
 
-	if (builder->frame->max_layers == 0 && sealed_contain(builder, hash))
+	if (builder->base.frame->max_layers == 0 && sealed_contain(builder, hash))
 		return;
 	if (builder->lines == NULL && builder->count == builder->room)
-		build_make_room(builder);
+		bloom_build_make_room(builder);
 	if (builder->lines != NULL && is_full(builder))
 	{
 		if (bf_lines_test(builder->lines, open_layer(builder)->shape, hash))
@@ -485,7 +468,7 @@ add_next(BloomBuilder *builder, const Coming *coming)
 
 /* Add one key to a filter of several layers. */
 void
-build_add_layered(BloomBuilder *builder, uint64 hash)
+bloom_build_add_layered(BloomBuilder *builder, uint64 hash)
 {
 	Coming		coming = {&hash, 1};
 
@@ -497,7 +480,7 @@ build_add_layered(BloomBuilder *builder, uint64 hash)
  * middle, the others of them go where add_next says.
  */
 void
-build_apply_batch(BloomBuilder *builder)
+bloom_build_apply_batch(BloomBuilder *builder)
 {
 	bf_shape	shape = open_layer(builder)->shape;
 	uint64		batch[BF_BATCH];
@@ -513,7 +496,7 @@ build_apply_batch(BloomBuilder *builder)
 		}
 		memcpy(batch, builder->batch + i, sizeof(uint64) * (n - i));
 		for (uint32 j = 0; j < n - i; j++)
-			build_add_layered(builder, batch[j]);
+			bloom_build_add_layered(builder, batch[j]);
 		return;
 	}
 }
@@ -522,9 +505,10 @@ build_apply_batch(BloomBuilder *builder)
  * Add many keys.  As all of them are known, a new layer is made large enough
  * for those that are still to come.
  */
-void
-build_add_many(BloomBuilder *builder, const uint64 *hashes, Size n)
+static void
+bloom_build_add_many(FilterBuilder *base, const uint64 *hashes, Size n)
 {
+	BloomBuilder *builder = (BloomBuilder *) base;
 	for (Size i = 0; i < n; i++)
 	{
 		Coming		coming = {hashes + i, n - i};
@@ -546,10 +530,11 @@ build_add_many(BloomBuilder *builder, const uint64 *hashes, Size n)
  * Is the filter a state of the same aggregate call, with the same parameters?
  * Then lines of the first layer, if there are any, have one shape.
  */
-bool
-build_can_merge_state(BloomBuilder *builder, const bf_filter *filter)
+static bool
+bloom_build_can_merge(FilterBuilder *base, const bf_filter *filter)
 {
-	const bf_filter *frame = builder->frame;
+	BloomBuilder *builder = (BloomBuilder *) base;
+	const bf_filter *frame = builder->base.frame;
 	const bf_layer *ours = &frame->layer[0];
 	const bf_layer *other = &filter->layer[0];
 
@@ -566,7 +551,7 @@ build_can_merge_state(BloomBuilder *builder, const bf_filter *filter)
 static bool
 merge_lines(BloomBuilder *builder, const bf_layer *other)
 {
-	bf_filter  *frame = builder->frame;
+	bf_filter  *frame = builder->base.frame;
 	bf_layer   *open = open_layer(builder);
 
 	if (builder->lines == NULL &&
@@ -583,7 +568,7 @@ merge_lines(BloomBuilder *builder, const bf_layer *other)
 		{
 			bf_lines_or(builder->lines, other->data, other->shape.words);
 			builder->bits_set = bits_set;
-			builder->keys_left = BUILD_UNCOUNTED;
+			builder->keys_left = BLOOM_UNCOUNTED;
 			return true;
 		}
 	}
@@ -605,21 +590,22 @@ merge_lines(BloomBuilder *builder, const bf_layer *other)
  * Merge such a state.  Lists are added key by key.  Lines go where they fit, or
  * else become a layer of their own.
  */
-void
-build_merge_state(BloomBuilder *builder, const bf_filter *filter)
+static void
+bloom_build_merge(FilterBuilder *base, const bf_filter *filter)
 {
-	Assert(build_can_merge_state(builder, filter));
+	BloomBuilder *builder = (BloomBuilder *) base;
+	Assert(bloom_build_can_merge(base, filter));
 	for (int i = 0; i < filter->layers; i++)
 	{
 		const bf_layer *other = &filter->layer[i];
 
 		if (builder->lines != NULL)
-			build_apply_batch(builder);
+			bloom_build_apply_batch(builder);
 		if (other->form == BF_FORM_LIST)
 		{
 			for (uint32 j = 0; j < other->count; j++)
 			{
-				build_add(builder, bf_load64(other->data + (Size) j * 8));
+				bloom_build_add(builder, bf_load64(other->data + (Size) j * 8));
 				if (j % BF_POLL_EVERY == 0)
 					bf_poll();
 			}
@@ -628,11 +614,11 @@ build_merge_state(BloomBuilder *builder, const bf_filter *filter)
 		{
 			bf_layer	layer = *other;
 
-			check_growth(builder->frame, other);
+			check_growth(builder->base.frame, other);
 			prepare_layer(builder);
-			layer.data = MemoryContextAlloc(builder->context, content_bytes(other));
+			layer.data = MemoryContextAlloc(builder->base.context, content_bytes(other));
 			memcpy(layer.data, other->data, content_bytes(other));
-			insert_layer(builder->frame, builder->frame->layers - 1, &layer);
+			insert_layer(builder->base.frame, builder->base.frame->layers - 1, &layer);
 		}
 	}
 }
@@ -650,8 +636,6 @@ static bool
 find_hash(BloomBuilder *builder, uint64 hash)
 {
 	const uint64 *hashes = builder->hashes;
-	uint32		low = 0;
-	uint32		high;
 
 	if (builder->count - builder->sorted > LONGEST_TAIL)
 		settle_list(builder);
@@ -660,27 +644,16 @@ find_hash(BloomBuilder *builder, uint64 hash)
 		if (hashes[i] == hash)
 			return true;
 	}
-	high = builder->sorted;
-	while (low < high)
-	{
-		uint32		middle = low + (high - low) / 2;
-
-		if (hashes[middle] == hash)
-			return true;
-		if (hashes[middle] < hash)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return false;
+	return bf_hashes_find(hashes, builder->sorted, hash) < builder->sorted;
 }
 
 /* May the filter being built hold the key? */
-bool
-build_contains(BloomBuilder *builder, uint64 hash)
+static bool
+bloom_build_contains(FilterBuilder *base, uint64 hash)
 {
+	BloomBuilder *builder = (BloomBuilder *) base;
 	if (builder->lines != NULL)
-		build_apply_batch(builder);
+		bloom_build_apply_batch(builder);
 	if (builder->lines != NULL ?
 		bf_lines_test(builder->lines, open_layer(builder)->shape, hash) :
 		find_hash(builder, hash))
@@ -692,11 +665,12 @@ build_contains(BloomBuilder *builder, uint64 hash)
  * Describe the filter as it stands and return its size.  Settles what is
  * pending, which changes nothing that can be observed.
  */
-uint64
-build_describe(BloomBuilder *builder, bf_filter *filter)
+static uint64
+bloom_build_describe(FilterBuilder *base, bf_filter *filter)
 {
+	BloomBuilder *builder = (BloomBuilder *) base;
 	if (builder->lines != NULL)
-		build_apply_batch(builder);
+		bloom_build_apply_batch(builder);
 	if (builder->lines == NULL)
 	{
 		bf_layer   *layer = open_layer(builder);
@@ -706,38 +680,24 @@ build_describe(BloomBuilder *builder, bf_filter *filter)
 		if (!bf_keep_list(layer->shape, builder->count))
 			list_to_lines(builder);
 	}
-	memcpy(filter, builder->frame, frame_size(builder->frame->layers));
+	memcpy(filter, builder->base.frame, frame_size(builder->base.frame->layers));
 	return bf_filter_size(filter);
 }
 
-/* Write what build_describe described. */
-void
-build_write(BloomBuilder *builder, bf_filter *filter, uint8 *bytes, Size n)
+/* Write what bloom_build_describe described. */
+static void
+bloom_build_write(FilterBuilder *base, bf_filter *filter, uint8 *bytes, Size n)
 {
+	BloomBuilder *builder = (BloomBuilder *) base;
 	bf_layer   *layer = &filter->layer[filter->layers - 1];
 
 	bf_filter_write(filter, bytes, n);
 	for (int i = 0; i < filter->layers - 1; i++)
-		memcpy(filter->layer[i].data, builder->frame->layer[i].data, content_bytes(&filter->layer[i]));
+		memcpy(filter->layer[i].data, builder->base.frame->layer[i].data, content_bytes(&filter->layer[i]));
 	if (layer->form == BF_FORM_LIST)
 		bf_list_write(layer->data, builder->hashes, layer->count);
 	else
 		memcpy(layer->data, builder->lines, content_bytes(layer));
-}
-
-/* The filter as a flat value; an unfinished one stays unfinished. */
-struct varlena *
-build_flat(BloomBuilder *builder)
-{
-	bf_filter	filter;
-	struct varlena *image;
-	uint64		size = build_describe(builder, &filter);
-
-	filter_check_size(size + BF_LENGTH_WORD);
-	image = palloc((Size) size + VARHDRSZ);
-	SET_VARSIZE(image, (Size) size + VARHDRSZ);
-	build_write(builder, &filter, (uint8 *) VARDATA(image), (Size) size);
-	return image;
 }
 
 /*
@@ -776,16 +736,17 @@ finish_spilled(bf_filter *filter, const uint8 *lines)
  * The finished filter.  The builder stays usable: a window frame may go on
  * adding to it.
  */
-struct varlena *
-build_finish(BloomBuilder *builder)
+static struct varlena *
+bloom_build_finish(FilterBuilder *base)
 {
+	BloomBuilder *builder = (BloomBuilder *) base;
 	bf_filter	filter;
 	bf_layer   *layer = &filter.layer[0];
 	struct varlena *image;
 
-	build_describe(builder, &filter);
+	bloom_build_describe(base, &filter);
 	if (layer->capacity > 0)
-		return build_flat(builder);
+		return build_flat(base);
 	if (layer->form == BF_FORM_LINES)
 		return finish_spilled(&filter, builder->lines);
 
@@ -803,3 +764,29 @@ build_finish(BloomBuilder *builder)
 	bf_lines_add_many(layer->data, layer->shape, builder->hashes, builder->count);
 	return image;
 }
+
+/* The hashes of a builder that holds nothing else. */
+static int64
+bloom_build_hashes(FilterBuilder *base, const uint64 **hashes)
+{
+	BloomBuilder *builder = (BloomBuilder *) base;
+
+	if (builder->lines != NULL || base->frame->layers > 1)
+		return -1;
+	*hashes = builder->hashes;
+	return builder->count;
+}
+
+const BuilderMethods bloom_methods = {
+	.type = {BF_KIND_BLOOM, "bloom"},
+	.load = bloom_build_load,
+	.add_many = bloom_build_add_many,
+	.contains = bloom_build_contains,
+	.describe = bloom_build_describe,
+	.write = bloom_build_write,
+	.start = bloom_build_start_aggregate,
+	.hashes = bloom_build_hashes,
+	.can_merge = bloom_build_can_merge,
+	.merge = bloom_build_merge,
+	.finish = bloom_build_finish
+};

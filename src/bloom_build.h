@@ -5,7 +5,7 @@
 #ifndef BF_BLOOM_BUILD_H
 #define BF_BLOOM_BUILD_H
 
-#include "filter.h"
+#include "builder.h"
 #include "core/growth.h"
 #include "core/hashlist.h"
 
@@ -16,8 +16,8 @@
  * they go into SPILL_LINES lines (264 MB), folded to a fitting size at the end:
  * a number with many divisors, so that there are many sizes to choose from.
  */
-#define BUILD_LIST_ROOM		(16 * 1024 * 1024)
-#define BUILD_SPILL_LINES	(32 * 27 * 5 * 7 * 11 * 13)
+#define BLOOM_LIST_ROOM		(16 * 1024 * 1024)
+#define BLOOM_SPILL_LINES	(32 * 27 * 5 * 7 * 11 * 13)
 
 /*
  * The builder holds the newest layer open and older ones sealed.  The open
@@ -26,8 +26,7 @@
  */
 typedef struct BloomBuilder
 {
-	MemoryContext context;		/* all memory below is from here */
-	bf_filter  *frame;			/* header, class; sealed layers; open one last */
+	FilterBuilder base;			/* its frame: sealed layers, the open one last */
 	uint64	   *hashes;			/* of the open layer, while a list */
 	uint64	   *recent;			/* hashes seen lately, to skip repetitions */
 	uint64	   *batch;			/* lines: hashes not yet applied */
@@ -42,55 +41,47 @@ typedef struct BloomBuilder
 	bool		few_repeat;		/* the last sort found few repetitions */
 } BloomBuilder;
 
-#define BUILD_UNCOUNTED		PG_UINT64_MAX
+#define BLOOM_UNCOUNTED		PG_UINT64_MAX
 
 /* A key changed so many bits: count it, if keys are counted. */
 static inline void
-build_count_key(uint64 *keys_left, unsigned fresh)
+bloom_count_key(uint64 *keys_left, unsigned fresh)
 {
-	if (fresh > 0 && *keys_left != BUILD_UNCOUNTED && *keys_left > 0)
+	if (fresh > 0 && *keys_left != BLOOM_UNCOUNTED && *keys_left > 0)
 		(*keys_left)--;
 }
 
-extern void build_start(BloomBuilder *builder, MemoryContext context, bf_shape shape,
-						uint64 capacity, double fpp);
-extern void build_load(BloomBuilder *builder, MemoryContext context, const bf_filter *filter);
-extern void build_set_class(BloomBuilder *builder, const KeyClass *key);
-extern void build_make_room(BloomBuilder *builder);
-extern void build_apply_batch(BloomBuilder *builder);
-extern void build_add_layered(BloomBuilder *builder, uint64 hash);
-extern void build_add_many(BloomBuilder *builder, const uint64 *hashes, Size n);
-extern bool build_can_merge_state(BloomBuilder *builder, const bf_filter *filter);
-extern void build_merge_state(BloomBuilder *builder, const bf_filter *filter);
-extern bool build_contains(BloomBuilder *builder, uint64 hash);
-extern uint64 build_describe(BloomBuilder *builder, bf_filter *filter);
-extern void build_write(BloomBuilder *builder, bf_filter *filter, uint8 *bytes, Size n);
-extern struct varlena *build_flat(BloomBuilder *builder);
-extern struct varlena *build_finish(BloomBuilder *builder);
+extern const BuilderMethods bloom_methods;
+
+extern void bloom_build_start(BloomBuilder *builder, MemoryContext context, bf_shape shape,
+							  uint64 capacity, double fpp);
+extern void bloom_build_make_room(BloomBuilder *builder);
+extern void bloom_build_apply_batch(BloomBuilder *builder);
+extern void bloom_build_add_layered(BloomBuilder *builder, uint64 hash);
 
 /* log2 of the number of recent hashes that are remembered: 16 KB. */
-#define BUILD_RECENT_BITS	11
+#define BLOOM_RECENT_BITS	11
 
 /* Add one key's hash. */
 static inline void
-build_add(BloomBuilder *builder, uint64 hash)
+bloom_build_add(BloomBuilder *builder, uint64 hash)
 {
-	if (unlikely(builder->frame->layers > 1))
+	if (unlikely(builder->base.frame->layers > 1))
 	{
-		build_add_layered(builder, hash);
+		bloom_build_add_layered(builder, hash);
 		return;
 	}
 	if (builder->lines != NULL)
 	{
-		bf_lines_prefetch(builder->lines, builder->frame->layer[0].shape, hash);
+		bf_lines_prefetch(builder->lines, builder->base.frame->layer[0].shape, hash);
 		builder->batch[builder->batched++] = hash;
 		if (builder->batched == BF_BATCH)
-			build_apply_batch(builder);
+			bloom_build_apply_batch(builder);
 		return;
 	}
 	if (builder->recent != NULL)
 	{
-		uint64	   *seen = &builder->recent[hash >> (64 - BUILD_RECENT_BITS)];
+		uint64	   *seen = &builder->recent[hash >> (64 - BLOOM_RECENT_BITS)];
 
 		if (*seen == hash)
 			return;
@@ -98,10 +89,10 @@ build_add(BloomBuilder *builder, uint64 hash)
 	}
 	if (unlikely(builder->count == builder->room))
 	{
-		build_make_room(builder);
+		bloom_build_make_room(builder);
 		if (builder->lines != NULL)
 		{
-			build_add(builder, hash);
+			bloom_build_add(builder, hash);
 			return;
 		}
 	}

@@ -12,7 +12,7 @@
 
 #include "utils/memutils.h"
 
-#include "bloom_build.h"
+#include "build.h"
 
 /* A merged layer may exceed its share of false positives by so much. */
 #define TOLERANCE	1.1
@@ -657,6 +657,6 @@ bloom_union_agg_final(PG_FUNCTION_ARGS)
 
 	if (!PG_ARGISNULL(0))
 		PG_RETURN_DATUM(PG_GETARG_DATUM(0));
-	build_start(&empty, CurrentMemoryContext, BF_UNSIZED, 0, FILTER_DEFAULT_FPP);
-	PG_RETURN_POINTER(build_finish(&empty));
+	bloom_build_start(&empty, CurrentMemoryContext, BF_UNSIZED, 0, FILTER_DEFAULT_FPP);
+	PG_RETURN_POINTER(bloom_methods.finish(&empty.base));
 }

@@ -1,7 +1,7 @@
 /*
  * filter.h
  *		Filters as varlenas: what all filter types share between the core and
- *		SQL (access, key classes, limits, input and output).
+ *		SQL (access, key classes, limits).
  */
 #ifndef BF_FILTER_H
 #define BF_FILTER_H
@@ -46,22 +46,13 @@ extern void filter_set_class(bf_filter *filter, const KeyClass *key);
 /* Parameters. */
 extern void filter_check_capacity(int64 capacity);
 extern void filter_check_fpp(double fpp);
-extern void filter_check_shape(bf_shape shape, int64 capacity, double fpp);
+extern void filter_check_words(uint64 words, int64 capacity, double fpp);
+extern void filter_check_cuckoo_growth(int32 growth);
 extern bf_shape filter_shape(int64 capacity, double fpp);
 extern void filter_check_size(uint64 bytes);
 
-/* Input and output. */
-extern Datum filter_in(FunctionCallInfo fcinfo, const FilterType *type);
-extern Datum filter_out(FunctionCallInfo fcinfo);
-extern Datum filter_recv(FunctionCallInfo fcinfo, const FilterType *type);
-extern Datum filter_send(FunctionCallInfo fcinfo);
+/* Input, as far as others need it. */
 extern Datum filter_from_bytea(FunctionCallInfo fcinfo, const FilterType *type);
-extern Datum filter_to_bytea(FunctionCallInfo fcinfo);
-
-/* Equality of the bytes. */
-extern bool filter_equal(FunctionCallInfo fcinfo);
-extern Datum filter_hash(FunctionCallInfo fcinfo);
-extern Datum filter_hash_extended(FunctionCallInfo fcinfo);
 
 #define PG_GETARG_FILTER_P(n)	filter_detoast(PG_GETARG_DATUM(n))
 

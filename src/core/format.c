@@ -10,6 +10,8 @@
  * Offsets below count from the first byte of the filter.  Alignment counts
  * from the length word that PostgreSQL keeps before it.
  */
+#include <math.h>
+
 #include "format.h"
 #include "hashlist.h"
 
@@ -133,12 +135,29 @@ bf_filter_size(const bf_filter *filter)
 static void
 write_layer_entry(uint8_t *to, const bf_layer *layer)
 {
-	bf_store32(to, (uint32_t) layer->shape.words);
+	bool		cuckoo = layer->form >= BF_FORM_COUNTS;
+
+	bf_store32(to, (uint32_t) (cuckoo ? layer->table.buckets : layer->shape.words));
 	bf_store32(to + 4, (uint32_t) layer->capacity);
 	to[8] = (uint8_t) (layer->capacity >> 32);
 	to[9] = (uint8_t) (layer->capacity >> 40);
-	to[10] = (uint8_t) (layer->shape.groups << 4 | layer->shape.probes);
+	to[10] = cuckoo ? layer->table.slot_bits : (uint8_t) (layer->shape.groups << 4 | layer->shape.probes);
 	to[11] = (uint8_t) layer->form;
+}
+
+/* Where things are in the contents of a layer that start at `start`. */
+static void
+place_contents(bf_layer *layer, uint64_t start)
+{
+	layer->offset = start + bf_layer_head_bytes(layer);
+	layer->list_offset = layer->offset + (layer->form == BF_FORM_TABLE ? bf_table_words(layer->table) * 8 : 0);
+}
+
+static void
+point_to_contents(bf_layer *layer, uint8_t *bytes)
+{
+	layer->data = bytes + layer->offset;
+	layer->list = bytes + layer->list_offset;
 }
 
 /*
@@ -180,32 +199,61 @@ bf_filter_write(bf_filter *filter, uint8_t *bytes, size_t n)
 
 		memset(bytes + offset, 0, (size_t) (start - offset));
 		offset = start + bf_layer_bytes(layer);
-		if (layer->form == BF_FORM_LIST)
-		{
+		if (layer->form != BF_FORM_LINES)
 			bf_store64(bytes + start, layer->count);
-			start += 8;
-		}
-		layer->offset = start;
-		layer->data = bytes + start;
+		if (layer->form == BF_FORM_TABLE)
+			bf_store64(bytes + start + 8, layer->used);
+		place_contents(layer, start);
+		point_to_contents(layer, bytes);
+		if (layer->form >= BF_FORM_COUNTS && layer->count > 0)
+			memset(bytes + offset - 8, 0, 8);	/* behind the last count */
 	}
 	memset(bytes + offset, 0, n - (size_t) offset);
 }
 
+/* What is special in the entry of a cuckoo filter. */
+static const char *
+read_table(bf_layer *layer, uint64_t buckets, uint8_t slot_bits)
+{
+	if (layer->form != BF_FORM_COUNTS && layer->form != BF_FORM_TABLE)
+		return "It is neither a list of numbers nor a table.";
+	layer->table.buckets = buckets;
+	layer->table.slot_bits = slot_bits;
+	if (buckets == 0)
+	{
+		/* not sized yet: an aggregate's list */
+		if (layer->form != BF_FORM_COUNTS || slot_bits != 0)
+			return "It has no buckets, but is not an unfinished list of hashes.";
+		return NULL;
+	}
+	if (slot_bits < BF_MIN_SLOT_BITS || slot_bits > BF_MAX_SLOT_BITS ||
+		buckets > BF_MAX_RANGE >> (slot_bits - 1))
+		return "The width of its slots is out of range.";
+	if (bf_table_words(layer->table) > BF_MAX_BYTES / 8)
+		return "Its table is larger than a filter may be.";
+	if (layer->form == BF_FORM_COUNTS && layer->capacity == 0)
+		return "Its capacity is out of range.";
+	return NULL;
+}
+
 /* Read and check one layer's entry. */
 static const char *
-read_layer_entry(bf_layer *layer, const uint8_t *from)
+read_layer_entry(bf_layer *layer, const uint8_t *from, uint16_t kind)
 {
 	uint64_t	words = bf_load32(from);
 
-	layer->shape.words = words;
+	memset(layer, 0, sizeof(*layer));
 	layer->capacity = bf_load32(from + 4) | (uint64_t) from[8] << 32 | (uint64_t) from[9] << 40;
-	layer->shape.groups = from[10] >> 4;
-	layer->shape.probes = from[10] & 15;
-	if (from[11] != BF_FORM_LIST && from[11] != BF_FORM_LINES)
-		return "A layer is neither a list of hashes nor lines of bits.";
-	layer->form = (bf_form) from[11];
 	if (layer->capacity > BF_MAX_CAPACITY)
 		return "A layer's capacity is out of range.";
+	layer->form = (bf_form) from[11];
+	if (kind == BF_KIND_CUCKOO)
+		return read_table(layer, words, from[10]);
+	layer->shape.words = words;
+	layer->shape.groups = from[10] >> 4;
+	layer->shape.probes = from[10] & 15;
+	if (layer->form != BF_FORM_LIST && layer->form != BF_FORM_LINES)
+		return "A layer is neither a list of hashes nor lines of bits.";
 	if (words > BF_LINE_WORDS && words % BF_LINE_WORDS != 0)
 		return "A layer is not a whole number of lines.";
 	if (words > BF_MAX_BYTES / 8)
@@ -251,14 +299,15 @@ open_filter(bf_filter *filter, uint64_t n, bf_fetch fetch, void *arg)
 {
 	uint64_t	offset = BF_HEADER_BYTES;
 	uint64_t	fpp_bits;
+	uint64_t	fetched = n < LONGEST_HEAD ? n : LONGEST_HEAD;
 	const uint8_t *head;
 	const char *problem;
 
 	if (n < BF_HEADER_BYTES)
 		return "It is shorter than the header of a filter.";
-	head = fetch(arg, 0, n < LONGEST_HEAD ? (size_t) n : LONGEST_HEAD);
+	head = fetch(arg, 0, (size_t) fetched);
 	filter->kind = (uint16_t) (head[0] | head[1] << 8);
-	if (filter->kind != BF_KIND_BLOOM)
+	if (filter->kind != BF_KIND_BLOOM && filter->kind != BF_KIND_CUCKOO)
 		return "It does not begin like a filter of this type.";
 	if (head[2] != BF_FORMAT_VERSION)
 		return "Its format version is not known to this version of the extension.";
@@ -274,7 +323,7 @@ open_filter(bf_filter *filter, uint64_t n, bf_fetch fetch, void *arg)
 		return "Its hash scheme is not known to this version of the extension.";
 	if (filter->key_class >= BF_CLASS_COUNT && filter->key_class != BF_CLASS_NAMED)
 		return "Its key class is not known to this version of the extension.";
-	if (filter->layers < 1 || filter->layers > BF_MAX_LAYERS)
+	if (filter->layers < 1 || filter->layers > (filter->kind == BF_KIND_CUCKOO ? 1 : BF_MAX_LAYERS))
 		return "Its number of layers is out of range.";
 	if (!(filter->fpp >= BF_MIN_FPP && filter->fpp < 1))
 		return "Its false-positive probability is out of range.";
@@ -294,7 +343,7 @@ open_filter(bf_filter *filter, uint64_t n, bf_fetch fetch, void *arg)
 	for (unsigned i = 0; i < filter->layers; i++)
 	{
 		problem = read_layer_entry(&filter->layer[i], i == 0 ? head + 16 :
-								   head + offset + (i - 1) * BF_LAYER_BYTES);
+								   head + offset + (i - 1) * BF_LAYER_BYTES, filter->kind);
 		if (problem != NULL)
 			return problem;
 	}
@@ -303,27 +352,27 @@ open_filter(bf_filter *filter, uint64_t n, bf_fetch fetch, void *arg)
 	for (unsigned i = 0; i < filter->layers; i++)
 	{
 		bf_layer   *layer = &filter->layer[i];
-		uint64_t	start;
+		uint64_t	words = bf_layer_head_bytes(layer);
 
 		if (is_wide(n))
 			offset = align(offset, BF_LINE_BYTES);
-		start = offset;
-		if (offset > n || (layer->form == BF_FORM_LIST && n - offset < 8))
+		if (offset > n || n - offset < words)
 			return "It ends before its last layer does.";
-		layer->count = 0;
-		layer->data = NULL;
-		if (layer->form == BF_FORM_LIST)
+		if (words > 0)
 		{
-			uint64_t	count = bf_load64(fetch(arg, offset, 8));
+			const uint8_t *at = offset + words <= fetched ? head + offset : fetch(arg, offset, (size_t) words);
+			uint64_t	count = bf_load64(at);
 
 			if (count > (n - offset) / 8 - 1)
 				return "It ends before its list of hashes does.";
 			layer->count = (uint32_t) count;
-			start += 8;
+			layer->used = words > 8 ? bf_load64(at + 8) : 0;
+			if (layer->used > layer->table.buckets * BF_BUCKET_SLOTS)
+				return "Its table does not hold as many keys as it says.";
 		}
 		if (bf_layer_bytes(layer) > n - offset)
 			return "It ends before its last layer does.";
-		layer->offset = start;
+		place_contents(layer, offset);
 		offset += bf_layer_bytes(layer);
 	}
 	if (n != bf_filter_size(filter))
@@ -347,7 +396,7 @@ bf_filter_open(bf_filter *filter, const uint8_t *bytes, size_t n)
 	if (problem == NULL)
 	{
 		for (unsigned i = 0; i < filter->layers; i++)
-			filter->layer[i].data = (uint8_t *) bytes + filter->layer[i].offset;
+			point_to_contents(&filter->layer[i], (uint8_t *) bytes);
 	}
 	return problem;
 }
@@ -355,7 +404,7 @@ bf_filter_open(bf_filter *filter, const uint8_t *bytes, size_t n)
 /*
  * Read the structure of a filter that is stored elsewhere.  The name of a key
  * class is in the first piece: valid until another one is fetched, which
- * happens here if there are lists of hashes.
+ * happens here if there are several lists of hashes.
  */
 const char *
 bf_filter_open_pieces(bf_filter *filter, uint64_t size, bf_fetch fetch, void *arg)
@@ -381,13 +430,54 @@ padding_is_zero(const bf_filter *filter, const uint8_t *bytes, size_t n)
 	for (unsigned i = 0; i < filter->layers; i++)
 	{
 		const bf_layer *layer = &filter->layer[i];
-		uint64_t	start = layer->offset - (layer->form == BF_FORM_LIST ? 8 : 0);
+		uint64_t	start = layer->offset - bf_layer_head_bytes(layer);
 
 		if (!all_zero(bytes + end, start - end))
 			return false;
 		end = start + bf_layer_bytes(layer);
 	}
 	return all_zero(bytes + end, n - end);
+}
+
+/* What is special in the contents of a cuckoo filter. */
+static const char *
+validate_cuckoo(const bf_filter *filter)
+{
+	const bf_layer *layer = &filter->layer[0];
+	const uint8_t *counts = layer->list + (uint64_t) layer->count * 8;
+	uint64_t	distinct = layer->count;
+	const char *problem;
+
+	if (filter->growth == 1 || filter->growth > BF_MAX_CUCKOO_GROWTH ||
+		(filter->growth & (filter->growth - 1)) != 0 || filter->max_layers != 0)
+		return "Its rule of growth is contradictory.";
+	if (!bf_list_is_sorted(layer->list, layer->count))
+		return "Its list of numbers is not in ascending order.";
+	if (layer->count > 0 && layer->table.buckets > 0 &&
+		bf_load64(layer->list + ((uint64_t) layer->count - 1) * 8) >= bf_table_range(layer->table))
+		return "Its list has a number that is out of range.";
+	if (!all_zero(counts + layer->count, (8 - layer->count % 8) % 8))
+		return "Bytes that have to be zero are not.";
+	if (layer->form == BF_FORM_TABLE)
+	{
+		problem = bf_table_check(layer->data, layer->table, layer->used);
+		if (problem != NULL)
+			return problem;
+		distinct = bf_layer_distinct(layer);
+	}
+	for (uint64_t i = 0; i < layer->count; i++)
+	{
+		if (counts[i] == 0)
+			return "Its list counts a key that is not there.";
+		if (counts[i] == BF_MAX_COUNT && layer->form == BF_FORM_TABLE &&
+			bf_table_find(layer->data, layer->table, bf_load64(layer->list + i * 8)))
+			return "A key is there more often than it can be.";
+		if (i % BF_POLL_EVERY == 0)
+			bf_poll();
+	}
+	if (bf_keep_counts(layer->table, distinct) != (layer->form == BF_FORM_COUNTS))
+		return "It has the wrong one of its two forms for as many keys.";
+	return NULL;
 }
 
 /*
@@ -406,10 +496,16 @@ bf_filter_validate(const uint8_t *bytes, size_t n, uint16_t kind)
 		return "It does not begin like a filter of this type.";
 	if (n + BF_LENGTH_WORD > BF_MAX_BYTES)
 		return "It is larger than a filter may be.";
+	if (kind == BF_KIND_CUCKOO)
+	{
+		problem = validate_cuckoo(&filter);
+		if (problem != NULL)
+			return problem;
+	}
 	if (filter.growth > BF_MAX_GROWTH || filter.max_layers > BF_MAX_LAYERS ||
 		(filter.max_layers > 0 && (filter.growth != 1 || filter.layers > filter.max_layers)))
 		return "Its rule of growth is contradictory.";
-	if ((filter.layers > 1 || filter.max_layers > 0) && filter.layer[0].capacity == 0)
+	if (filter.layer[0].capacity == 0 && (filter.layers > 1 || filter.max_layers > 0))
 		return "It is unfinished, yet has several layers or may have.";
 	if (filter.key_class == BF_CLASS_NONE ? filter.scheme != BF_SCHEME_NONE :
 		filter.key_class == BF_CLASS_NAMED ? filter.scheme == BF_SCHEME_NONE :
@@ -444,8 +540,9 @@ bf_filter_validate(const uint8_t *bytes, size_t n, uint16_t kind)
 bool
 bf_layer_is_empty(const bf_layer *layer)
 {
-	return layer->form == BF_FORM_LIST ? layer->count == 0 :
-		all_zero(layer->data, bf_layer_bytes(layer));
+	if (layer->form == BF_FORM_LINES)
+		return all_zero(layer->data, bf_layer_bytes(layer));
+	return layer->count == 0 && layer->used == 0;
 }
 
 bool
@@ -462,9 +559,71 @@ bf_filter_is_empty(const bf_filter *filter)
 bool
 bf_layer_contains(const bf_layer *layer, uint64_t hash)
 {
-	return layer->form == BF_FORM_LIST ?
-		bf_list_find(layer->data, layer->count, hash) :
-		bf_lines_test(layer->data, layer->shape, hash);
+	switch (layer->form)
+	{
+		case BF_FORM_LIST:
+			return bf_list_find(layer->data, layer->count, hash);
+		case BF_FORM_LINES:
+			return bf_lines_test(layer->data, layer->shape, hash);
+		default:
+			{
+				uint64_t	number = bf_table_number(layer->table, hash);
+
+				if (layer->form == BF_FORM_TABLE && bf_table_find(layer->data, layer->table, number))
+					return true;
+				return bf_layer_listed(layer, number) > 0;
+			}
+	}
+}
+
+/* ----------------------------------------------------------------
+ * Multisets
+ * ----------------------------------------------------------------
+ */
+
+/* The largest number that there may be. */
+static uint64_t
+largest_number(bf_table table)
+{
+	return table.buckets == 0 ? UINT64_MAX : bf_table_range(table) - 1;
+}
+
+/* How many copies does the list count? */
+unsigned
+bf_layer_listed(const bf_layer *layer, uint64_t number)
+{
+	size_t		place;
+
+	if (layer->count == 0)
+		return 0;
+	place = bf_list_search(layer->list, layer->count, number, largest_number(layer->table));
+	return place < layer->count ? layer->list[(uint64_t) layer->count * 8 + place] : 0;
+}
+
+/* How many are there? */
+unsigned
+bf_layer_copies(const bf_layer *layer, uint64_t number)
+{
+	return bf_layer_listed(layer, number) +
+		(layer->form == BF_FORM_TABLE && bf_table_find(layer->data, layer->table, number));
+}
+
+/* How many distinct numbers? */
+uint64_t
+bf_layer_distinct(const bf_layer *layer)
+{
+	uint64_t	distinct = layer->used;
+
+	if (layer->form != BF_FORM_TABLE)
+		return layer->count;
+	for (uint64_t i = 0; i < layer->count; i++)
+	{
+		if (!bf_table_find(layer->data, layer->table, bf_load64(layer->list + i * 8)))
+			distinct++;
+		if (i % BF_POLL_EVERY == 0)
+			bf_poll();
+	}
+	return distinct;
 }
 
 /* May the key with this hash have been added? */
@@ -491,6 +650,9 @@ bf_filter_contains_many(const bf_filter *filter, const uint64_t *hashes, size_t 
 	}
 	for (size_t i = 0; i < n; i++)
 	{
+		if (filter->layer[0].form == BF_FORM_TABLE && i + BF_BATCH < n)
+			bf_table_prefetch(filter->layer[0].data, filter->layer[0].table,
+							  bf_table_number(filter->layer[0].table, hashes[i + BF_BATCH]));
 		found[i] = bf_filter_contains(filter, hashes[i]);
 		if (i % BF_POLL_EVERY == 0)
 			bf_poll();
@@ -505,8 +667,18 @@ bf_layer_census(const bf_layer *layer)
 
 	if (layer->form == BF_FORM_LINES)
 		return bf_lines_census(layer->data, layer->shape);
-	census.keys = layer->count;
-	census.fpp = layer->count / 18446744073709551616.0;
+	census.keys = (double) bf_layer_distinct(layer);
+	if (layer->table.buckets == 0)
+		census.fpp = census.keys / 18446744073709551616.0;
+	else
+	{
+		/* keys of one number count once: there are a few more than numbers */
+		double		range = (double) bf_table_range(layer->table);
+
+		census.bits_set = layer->used;
+		census.fpp = census.keys / range;
+		census.keys = census.fpp < 1 ? -range * log1p(-census.fpp) : range;
+	}
 	return census;
 }
 
@@ -534,16 +706,17 @@ bf_filter_census(const bf_filter *filter)
 #define LIST_WINDOW		128
 
 /*
- * Is the hash in a list that is stored elsewhere?  Hashes are uniform, so its
+ * Is the number in a list that is stored elsewhere?  Numbers are uniform, so its
  * place is guessed from the whole list first, and after a look at that place
  * from there: the second window nearly always has it.  Bisect if not.
  */
 static bool
-list_contains_pieces(const bf_layer *layer, bf_fetch fetch, void *arg, uint64_t hash)
+list_contains_pieces(const bf_layer *layer, bf_fetch fetch, void *arg, uint64_t number)
 {
 	uint64_t	low = 0;
 	uint64_t	high = layer->count;
-	uint64_t	guess = bf_scale64(hash, layer->count);
+	double		density = (double) layer->count / ((double) largest_number(layer->table) + 1.0);
+	uint64_t	guess = (uint64_t) ((double) number * density);
 
 	for (unsigned guesses = 1; low < high; guesses++)
 	{
@@ -557,14 +730,14 @@ list_contains_pieces(const bf_layer *layer, bf_fetch fetch, void *arg, uint64_t 
 			start = high > low + LIST_WINDOW ? high - LIST_WINDOW : low;
 		if (n > high - start)
 			n = high - start;
-		window = fetch(arg, layer->offset + start * 8, (size_t) n * 8);
+		window = fetch(arg, layer->list_offset + start * 8, (size_t) n * 8);
 		first = bf_load64(window);
 		last = bf_load64(window + (n - 1) * 8);
-		if (hash >= first && hash <= last)
-			return bf_list_find(window, (size_t) n, hash);
-		if (hash < first)
+		if (number >= first && number <= last)
+			return bf_list_find(window, (size_t) n, number);
+		if (number < first)
 		{
-			uint64_t	distance = bf_scale64(first - hash, layer->count);
+			uint64_t	distance = (uint64_t) ((double) (first - number) * density);
 
 			high = start;
 			guess = distance < start - low ? start - distance : low;
@@ -572,10 +745,31 @@ list_contains_pieces(const bf_layer *layer, bf_fetch fetch, void *arg, uint64_t 
 		else
 		{
 			low = start + n;
-			guess = low + bf_scale64(hash - last, layer->count);
+			guess = low + (uint64_t) ((double) (number - last) * density);
 		}
 		if (guesses >= 4)
 			guess = low + (high - low) / 2;
+	}
+	return false;
+}
+
+/* Is the number in a table that is stored elsewhere? */
+static bool
+table_contains_pieces(const bf_layer *layer, bf_fetch fetch, void *arg, uint64_t number)
+{
+	bf_table	table = layer->table;
+	uint64_t	value = bf_table_value(table, number);
+	uint64_t	bucket = bf_table_bucket(table, number);
+
+	for (unsigned i = 0; i < 2; i++)
+	{
+		uint64_t	at = bf_bucket_start(table, bucket);
+
+		if (value + i != 0 &&
+			bf_bucket_holds(fetch(arg, layer->offset + at / 8, bf_bucket_span(table, at)),
+							table.slot_bits, at % 8, value + i))
+			return true;
+		bucket = bf_table_alternate(table, bucket, value >> 1);
 	}
 	return false;
 }
@@ -589,9 +783,13 @@ bf_filter_contains_pieces(const bf_filter *filter, bf_fetch fetch, void *arg, ui
 		const bf_layer *layer = &filter->layer[i];
 		unsigned	group = 0;
 
-		if (layer->form == BF_FORM_LIST)
+		if (layer->form != BF_FORM_LINES)
 		{
-			if (list_contains_pieces(layer, fetch, arg, hash))
+			uint64_t	number = bf_table_number(layer->table, hash);
+
+			if (layer->form == BF_FORM_TABLE && table_contains_pieces(layer, fetch, arg, number))
+				return true;
+			if (list_contains_pieces(layer, fetch, arg, number))
 				return true;
 			continue;
 		}

@@ -9,6 +9,7 @@
 #define BF_FORMAT_H
 
 #include "lines.h"
+#include "table.h"
 
 #define BF_FORMAT_VERSION	1
 
@@ -26,6 +27,8 @@
 #define BF_MAX_BYTES		(UINT64_C(512) * 1024 * 1024)	/* with length word */
 #define BF_MAX_CLASS_NAME	255
 #define BF_MAX_LIST			(12 * 1024 * 1024)	/* hashes: 96 MB */
+#define BF_MAX_COUNT		255 /* copies of a key; so many stay for ever */
+#define BF_MAX_CUCKOO_GROWTH	64
 
 /*
  * Filters of this size are stored out of line.  From here on, lines are
@@ -80,23 +83,38 @@ typedef enum bf_class
 
 typedef enum bf_form
 {
+	/* bloom */
 	BF_FORM_LIST = 1,			/* the sorted hashes themselves */
-	BF_FORM_LINES = 2			/* bit lines */
+	BF_FORM_LINES = 2,			/* bit lines */
+	/* cuckoo */
+	BF_FORM_COUNTS = 3,			/* sorted numbers, and how often each was added */
+	BF_FORM_TABLE = 4			/* a table, and a list as above of what it cannot hold */
 } bf_form;
 
 /*
- * One layer.  A layer with capacity 0 is unfinished: the state of an aggregate
- * that sizes itself at the end.  It is a list without a shape (words = 0)
- * until it exceeds the aggregate's memory bound, then over-sized lines.
+ * One layer.
+ *
+ * Of a bloom filter: a layer with capacity 0 is unfinished: the state of an
+ * aggregate that sizes itself at the end.  It is a list without a shape (words =
+ * 0) until it exceeds the aggregate's memory bound, then over-sized lines.
+ *
+ * A cuckoo filter has one layer.  It is a multiset of numbers; see table.h.  A
+ * number is in the table once, or not at all, and its other copies are counted
+ * in the list.  An unfinished one is a list without a table (buckets = 0), where
+ * numbers are whole hashes.
  */
 typedef struct bf_layer
 {
-	bf_shape	shape;
+	bf_shape	shape;			/* bloom */
+	bf_table	table;			/* cuckoo */
 	uint64_t	capacity;
 	bf_form		form;
-	uint32_t	count;			/* hashes, if a list */
-	uint64_t	offset;			/* of the lines, or of the first hash */
+	uint32_t	count;			/* entries of the list */
+	uint64_t	used;			/* slots of the table */
+	uint64_t	offset;			/* of the lines, the table, or the first hash */
+	uint64_t	list_offset;	/* of the first number of the list */
 	uint8_t    *data;			/* the same in memory, if there */
+	uint8_t    *list;
 } bf_layer;
 
 typedef struct bf_filter
@@ -143,6 +161,11 @@ extern bf_census bf_layer_census(const bf_layer *layer);
 extern bf_census bf_filter_census(const bf_filter *filter);
 extern bool bf_filter_is_empty(const bf_filter *filter);
 
+/* Of a cuckoo filter. */
+extern unsigned bf_layer_listed(const bf_layer *layer, uint64_t number);
+extern unsigned bf_layer_copies(const bf_layer *layer, uint64_t number);
+extern uint64_t bf_layer_distinct(const bf_layer *layer);
+
 /*
  * Is a layer of `count` distinct hashes kept as a list?  If that is smaller, and
  * not very long; a layer without a shape has to be one.  Decided by content
@@ -154,10 +177,42 @@ bf_keep_list(bf_shape shape, uint64_t count)
 	return count <= BF_MAX_LIST && (shape.words == 0 || count + 1 < shape.words);
 }
 
+/* The same for a cuckoo filter of `count` distinct keys. */
+static inline bool
+bf_keep_counts(bf_table table, uint64_t count)
+{
+	return table.buckets == 0 ? count <= BF_MAX_LIST : count * 9 < bf_table_words(table) * 8;
+}
+
+/* Bytes of a list of numbers and their counts, without its length. */
+static inline uint64_t
+bf_counts_bytes(uint64_t count)
+{
+	return count * 8 + (count + 7) / 8 * 8;
+}
+
 static inline uint64_t
 bf_layer_bytes(const bf_layer *layer)
 {
-	return layer->form == BF_FORM_LIST ? 8 + (uint64_t) layer->count * 8 : layer->shape.words * 8;
+	switch (layer->form)
+	{
+		case BF_FORM_LIST:
+			return 8 + (uint64_t) layer->count * 8;
+		case BF_FORM_LINES:
+			return layer->shape.words * 8;
+		case BF_FORM_COUNTS:
+			return 8 + bf_counts_bytes(layer->count);
+		case BF_FORM_TABLE:
+			return 16 + bf_table_words(layer->table) * 8 + bf_counts_bytes(layer->count);
+	}
+	return 0;
+}
+
+/* Words before a layer's proper contents: the list's length, the table's load. */
+static inline uint64_t
+bf_layer_head_bytes(const bf_layer *layer)
+{
+	return layer->form == BF_FORM_LINES ? 0 : layer->form == BF_FORM_TABLE ? 16 : 8;
 }
 
 #endif							/* BF_FORMAT_H */

@@ -100,6 +100,27 @@ bf_hashes_sort(uint64_t *hashes, size_t n)
 	radix_sort(hashes, n, 0);
 }
 
+/* The place of a hash in a sorted array, or n if it is not there. */
+size_t
+bf_hashes_find(const uint64_t *hashes, size_t n, uint64_t hash)
+{
+	size_t		low = 0;
+	size_t		high = n;
+
+	while (low < high)
+	{
+		size_t		middle = low + (high - low) / 2;
+
+		if (hashes[middle] == hash)
+			return middle;
+		if (hashes[middle] < hash)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return n;
+}
+
 /* Drop repetitions from a sorted array; returns how many remain. */
 size_t
 bf_hashes_unique(uint64_t *hashes, size_t n)
@@ -129,18 +150,21 @@ bf_hashes_sort_unique(uint64_t *hashes, size_t n, size_t sorted)
 }
 
 /*
- * Is the hash in the list?  Interpolation: uniform hashes put it close to
+ * The place of a hash (or any other uniform number up to `largest`) in the list,
+ * or n if it is not there.  Interpolation: uniform hashes put it close to
  * hash/2^64 of the way between the bounds.  After a few guesses that did not
  * pin it down, bisect, so that no list is slow.
  */
-bool
-bf_list_find(const uint8_t *list, size_t n, uint64_t hash)
+size_t
+bf_list_search(const uint8_t *list, size_t n, uint64_t hash, uint64_t largest)
 {
 	size_t		low = 0;		/* the hash, if present, is in [low, high) */
 	size_t		high = n;
 	uint64_t	floor = 0;		/* bounds of the values in that range */
-	uint64_t	ceiling = UINT64_MAX;
+	uint64_t	ceiling = largest;
 
+	if (hash > largest)
+		return n;
 	for (unsigned guesses = 0; low < high; guesses++)
 	{
 		size_t		middle = low + (high - low) / 2;
@@ -157,7 +181,7 @@ bf_list_find(const uint8_t *list, size_t n, uint64_t hash)
 		}
 		value = bf_load64(list + middle * 8);
 		if (value == hash)
-			return true;
+			return middle;
 		if (value < hash)
 		{
 			low = middle + 1;
@@ -170,9 +194,9 @@ bf_list_find(const uint8_t *list, size_t n, uint64_t hash)
 		}
 		/* a list that is out of order must not lead the guesses astray */
 		if (hash < floor || hash > ceiling)
-			return false;
+			return n;
 	}
-	return false;
+	return n;
 }
 
 /* Is the list strictly ascending? */

@@ -1,6 +1,6 @@
 /*
- * bloom_ops.c
- *		Making a bloom filter, adding keys to it, asking it for keys.
+ * ops.c
+ *		Making filters, adding keys to them, removing them, asking for them.
  */
 #include "compat.h"
 
@@ -9,9 +9,28 @@
 #include "utils/arrayaccess.h"
 #include "utils/lsyscache.h"
 
-#include "bloom_build.h"
-#include "bloom_expanded.h"
-#include "bloom_probe.h"
+#include "expanded.h"
+#include "probe.h"
+
+/* ----------------------------------------------------------------
+ * Making
+ * ----------------------------------------------------------------
+ */
+
+/* The first two parameters of both constructors. */
+static void
+get_size_parameters(FunctionCallInfo fcinfo, const FilterType *type, int64 *capacity, double *fpp)
+{
+	if (PG_ARGISNULL(0) || PG_ARGISNULL(1))
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("capacity and false-positive probability must not be null"),
+				 errhint("If the number of keys is not known, let %s_agg(key) find out.", type->name)));
+	*capacity = PG_GETARG_INT64(0);
+	*fpp = PG_GETARG_FLOAT8(1);
+	filter_check_capacity(*capacity);
+	filter_check_fpp(*fpp);
+}
 
 /*
  * bloom_new(capacity, fpp, growth, max_layers): an empty filter that grows, has
@@ -28,17 +47,9 @@ bloom_new(PG_FUNCTION_ARGS)
 	int32		max_layers;
 	bf_shape	shape;
 
-	if (PG_ARGISNULL(0) || PG_ARGISNULL(1))
-		ereport(ERROR,
-				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("capacity and false-positive probability must not be null"),
-				 errhint("If the number of keys is not known, let bloom_agg(key) find out.")));
-	capacity = PG_GETARG_INT64(0);
-	fpp = PG_GETARG_FLOAT8(1);
+	get_size_parameters(fcinfo, &bloom_methods.type, &capacity, &fpp);
 	max_layers = PG_ARGISNULL(3) ? 0 : PG_GETARG_INT32(3);
 	growth = !PG_ARGISNULL(2) ? PG_GETARG_INT32(2) : max_layers != 0 ? 1 : BF_DEFAULT_GROWTH;
-	filter_check_capacity(capacity);
-	filter_check_fpp(fpp);
 	if (!PG_ARGISNULL(3) && (max_layers < 2 || max_layers > BF_MAX_LAYERS))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -59,17 +70,33 @@ bloom_new(PG_FUNCTION_ARGS)
 				 errhint("Leave out growth, or max_layers.")));
 
 	shape = bf_first_shape((uint64) capacity, fpp, (unsigned) growth, (unsigned) max_layers);
-	filter_check_shape(shape, capacity, fpp);
+	filter_check_words(shape.words, capacity, fpp);
 	if (max_layers > 0)
-	{
-		bf_shape	window = {shape.words * max_layers, shape.groups, shape.probes};
+		filter_check_words(shape.words * max_layers, capacity * max_layers, fpp);
+	bloom_build_start(&builder, CurrentMemoryContext, shape, (uint64) capacity, fpp);
+	builder.base.frame->growth = (uint8) growth;
+	builder.base.frame->max_layers = (uint8) max_layers;
+	PG_RETURN_POINTER(build_flat(&builder.base));
+}
 
-		filter_check_shape(window, capacity * max_layers, fpp);
-	}
-	build_start(&builder, CurrentMemoryContext, shape, (uint64) capacity, fpp);
-	builder.frame->growth = (uint8) growth;
-	builder.frame->max_layers = (uint8) max_layers;
-	PG_RETURN_POINTER(build_flat(&builder));
+/* cuckoo_new(capacity, fpp, growth): an empty filter that grows when it is full */
+PG_FUNCTION_INFO_V1(cuckoo_new);
+Datum
+cuckoo_new(PG_FUNCTION_ARGS)
+{
+	CuckooBuilder builder;
+	int64		capacity;
+	double		fpp;
+	int32		growth = PG_ARGISNULL(2) ? BF_DEFAULT_GROWTH : PG_GETARG_INT32(2);
+	bf_table	table;
+
+	get_size_parameters(fcinfo, &cuckoo_methods.type, &capacity, &fpp);
+	filter_check_cuckoo_growth(growth);
+	table = bf_table_for((uint64) capacity, fpp, (unsigned) growth);
+	filter_check_words(bf_table_words(table), capacity, fpp);
+	cuckoo_build_start(&builder, CurrentMemoryContext, table, (uint64) capacity, fpp);
+	builder.base.frame->growth = (uint8) growth;
+	PG_RETURN_POINTER(build_flat(&builder.base));
 }
 
 /* ----------------------------------------------------------------
@@ -147,29 +174,49 @@ hash_elements(FunctionCallInfo fcinfo, int argument, KeyType **cache)
 }
 
 /* ----------------------------------------------------------------
- * Adding
+ * Adding and removing
  * ----------------------------------------------------------------
  */
 
+/* What is done to a filter with the hashes of some keys. */
+typedef void (*Change) (FilterBuilder *builder, const uint64 *hashes, Size n);
+
+static void
+add_all(FilterBuilder *builder, const uint64 *hashes, Size n)
+{
+	builder->methods->add_many(builder, hashes, n);
+}
+
+static void
+remove_all(FilterBuilder *builder, const uint64 *hashes, Size n)
+{
+	for (Size i = 0; i < n; i++)
+	{
+		cuckoo_build_remove((CuckooBuilder *) builder, hashes[i]);
+		if (i % BF_POLL_EVERY == 0)
+			bf_poll();
+	}
+}
+
 /*
- * The filter argument with keys added.  A read-write expanded object is changed
- * in place: it is the caller's to change.
+ * The filter argument, changed.  A read-write expanded object is changed in
+ * place: it is the caller's to change.
  */
 static Datum
-add_keys(FunctionCallInfo fcinfo, const KeyClass *class, const uint64 *hashes, Size n)
+change_filter(FunctionCallInfo fcinfo, const KeyClass *class, const uint64 *hashes, Size n, Change change)
 {
 	Datum		value = PG_GETARG_DATUM(0);
-	ExpandedBloom *expanded = NULL;
-	BloomBuilder flat;
-	BloomBuilder *builder = &flat;
+	ExpandedFilter *expanded = NULL;
+	AnyBuilder	flat;
+	AnyBuilder *builder = &flat;
 	bf_filter	filter;
 
 	if (VARATT_IS_EXTERNAL_EXPANDED_RW(DatumGetPointer(value)))
-		expanded = expanded_bloom(value);
+		expanded = expanded_filter(value);
 	if (expanded != NULL)
 	{
 		builder = &expanded->builder;
-		filter_check_class(builder->frame, class);
+		filter_check_class(builder->base.frame, class);
 	}
 	else
 	{
@@ -177,23 +224,22 @@ add_keys(FunctionCallInfo fcinfo, const KeyClass *class, const uint64 *hashes, S
 		filter_check_class(&filter, class);
 		if (BF_MODIFY_IN_PLACE)
 		{
-			expanded = expanded_bloom_create(CurrentMemoryContext);
+			expanded = expanded_filter_create(CurrentMemoryContext);
 			builder = &expanded->builder;
 		}
 		build_load(builder, expanded ? expanded->header.eoh_context : CurrentMemoryContext, &filter);
 	}
-	if (builder->frame->key_class == BF_CLASS_NONE)
-		build_set_class(builder, class);
-	build_add_many(builder, hashes, n);
+	if (builder->base.frame->key_class == BF_CLASS_NONE && change == add_all)
+		build_set_class(&builder->base, class);
+	change(&builder->base, hashes, n);
 	if (expanded != NULL)
 		PG_RETURN_DATUM(EOHPGetRWDatum(&expanded->header));
-	PG_RETURN_POINTER(build_flat(builder));
+	PG_RETURN_POINTER(build_flat(&builder->base));
 }
 
-/* bloom_add(bloom, key): the filter with one more key */
-PG_FUNCTION_INFO_V1(bloom_add);
-Datum
-bloom_add(PG_FUNCTION_ARGS)
+/* One key: the second argument.  Nothing changes if it is NULL. */
+static Datum
+change_by_key(FunctionCallInfo fcinfo, Change change)
 {
 	KeyType    *type;
 	uint64		hash;
@@ -204,13 +250,12 @@ bloom_add(PG_FUNCTION_ARGS)
 		PG_RETURN_DATUM(PG_GETARG_DATUM(0));
 	type = argument_key_type(fcinfo, 1, (KeyType **) &fcinfo->flinfo->fn_extra);
 	hash = key_hash(type, PG_GETARG_DATUM(1));
-	return add_keys(fcinfo, &type->class, &hash, 1);
+	return change_filter(fcinfo, &type->class, &hash, 1, change);
 }
 
-/* bloom_add_all(bloom, keys): the filter with all keys of an array */
-PG_FUNCTION_INFO_V1(bloom_add_all);
-Datum
-bloom_add_all(PG_FUNCTION_ARGS)
+/* The keys of an array. */
+static Datum
+change_by_array(FunctionCallInfo fcinfo, Change change)
 {
 	KeyArray	keys;
 
@@ -221,7 +266,39 @@ bloom_add_all(PG_FUNCTION_ARGS)
 	keys = hash_elements(fcinfo, 1, (KeyType **) &fcinfo->flinfo->fn_extra);
 	if (keys.n == 0)
 		PG_RETURN_DATUM(PG_GETARG_DATUM(0));
-	return add_keys(fcinfo, &keys.class, keys.hashes, keys.n);
+	return change_filter(fcinfo, &keys.class, keys.hashes, keys.n, change);
+}
+
+/* bloom_add, cuckoo_add(filter, key): the filter with one more key */
+PG_FUNCTION_INFO_V1(filter_add);
+Datum
+filter_add(PG_FUNCTION_ARGS)
+{
+	return change_by_key(fcinfo, add_all);
+}
+
+/* bloom_add_all, cuckoo_add_all(filter, keys): the filter with all of an array */
+PG_FUNCTION_INFO_V1(filter_add_all);
+Datum
+filter_add_all(PG_FUNCTION_ARGS)
+{
+	return change_by_array(fcinfo, add_all);
+}
+
+/* cuckoo_delete(filter, key): the filter with one copy of the key less */
+PG_FUNCTION_INFO_V1(cuckoo_delete);
+Datum
+cuckoo_delete(PG_FUNCTION_ARGS)
+{
+	return change_by_key(fcinfo, remove_all);
+}
+
+/* cuckoo_delete_all(filter, keys): the same for each key of an array */
+PG_FUNCTION_INFO_V1(cuckoo_delete_all);
+Datum
+cuckoo_delete_all(PG_FUNCTION_ARGS)
+{
+	return change_by_array(fcinfo, remove_all);
 }
 
 /* ----------------------------------------------------------------
@@ -229,28 +306,28 @@ bloom_add_all(PG_FUNCTION_ARGS)
  * ----------------------------------------------------------------
  */
 
-/* bloom_contains(bloom, key): can the key have been added? */
-PG_FUNCTION_INFO_V1(bloom_contains);
+/* bloom_contains, cuckoo_contains(filter, key): can the key have been added? */
+PG_FUNCTION_INFO_V1(filter_contains);
 Datum
-bloom_contains(PG_FUNCTION_ARGS)
+filter_contains(PG_FUNCTION_ARGS)
 {
-	BloomProbe *probe = bloom_probe(fcinfo);
-	KeyType    *type = argument_key_type(fcinfo, 1, bloom_probe_key_type(probe));
+	FilterProbe *probe = filter_probe(fcinfo);
+	KeyType    *type = argument_key_type(fcinfo, 1, filter_probe_key_type(probe));
 	uint64		hash = key_hash(type, PG_GETARG_DATUM(1));
 
-	PG_RETURN_BOOL(bloom_probe_one(probe, PG_GETARG_DATUM(0), &type->class, hash));
+	PG_RETURN_BOOL(filter_probe_one(probe, PG_GETARG_DATUM(0), &type->class, hash));
 }
 
 /* Ask for all keys of an array; found[] has one entry for each not null. */
 static KeyArray
 probe_elements(FunctionCallInfo fcinfo, bool **found)
 {
-	BloomProbe *probe = bloom_probe(fcinfo);
-	KeyArray	keys = hash_elements(fcinfo, 1, bloom_probe_key_type(probe));
+	FilterProbe *probe = filter_probe(fcinfo);
+	KeyArray	keys = hash_elements(fcinfo, 1, filter_probe_key_type(probe));
 
 	*found = palloc(sizeof(bool) * Max(keys.n, 1));
 	if (keys.n > 0)
-		bloom_probe_many(probe, PG_GETARG_DATUM(0), &keys.class, keys.hashes, keys.n, *found);
+		filter_probe_many(probe, PG_GETARG_DATUM(0), &keys.class, keys.hashes, keys.n, *found);
 	return keys;
 }
 
@@ -274,26 +351,26 @@ probe_until(FunctionCallInfo fcinfo, bool deciding)
 	PG_RETURN_BOOL(!deciding);
 }
 
-/* bloom_contains_any(bloom, keys): can any of them have been added? */
-PG_FUNCTION_INFO_V1(bloom_contains_any);
+/* ..._contains_any(filter, keys): can any of them have been added? */
+PG_FUNCTION_INFO_V1(filter_contains_any);
 Datum
-bloom_contains_any(PG_FUNCTION_ARGS)
+filter_contains_any(PG_FUNCTION_ARGS)
 {
 	return probe_until(fcinfo, true);
 }
 
-/* bloom_contains_all(bloom, keys): can all of them have been added? */
-PG_FUNCTION_INFO_V1(bloom_contains_all);
+/* ..._contains_all(filter, keys): can all of them have been added? */
+PG_FUNCTION_INFO_V1(filter_contains_all);
 Datum
-bloom_contains_all(PG_FUNCTION_ARGS)
+filter_contains_all(PG_FUNCTION_ARGS)
 {
 	return probe_until(fcinfo, false);
 }
 
-/* bloom_contains_each(bloom, keys): an answer for each, in the array's shape */
-PG_FUNCTION_INFO_V1(bloom_contains_each);
+/* ..._contains_each(filter, keys): an answer for each, in the array's shape */
+PG_FUNCTION_INFO_V1(filter_contains_each);
 Datum
-bloom_contains_each(PG_FUNCTION_ARGS)
+filter_contains_each(PG_FUNCTION_ARGS)
 {
 	bool	   *found;
 	KeyArray	keys = probe_elements(fcinfo, &found);
@@ -315,4 +392,18 @@ bloom_hash(PG_FUNCTION_ARGS)
 	KeyType    *type = argument_key_type(fcinfo, 0, (KeyType **) &fcinfo->flinfo->fn_extra);
 
 	PG_RETURN_INT64((int64) key_hash(type, PG_GETARG_DATUM(0)));
+}
+
+/* cuckoo_count(cuckoo, key): how many copies of the key? */
+PG_FUNCTION_INFO_V1(cuckoo_count);
+Datum
+cuckoo_count(PG_FUNCTION_ARGS)
+{
+	KeyType    *type = argument_key_type(fcinfo, 1, (KeyType **) &fcinfo->flinfo->fn_extra);
+	uint64		hash = key_hash(type, PG_GETARG_DATUM(1));
+	bf_filter	filter;
+
+	filter_open_argument(&filter, fcinfo, 0);
+	filter_check_class(&filter, &type->class);
+	PG_RETURN_INT32((int32) bf_layer_copies(&filter.layer[0], bf_table_number(filter.layer[0].table, hash)));
 }

@@ -1,9 +1,9 @@
 /*
- * bloom_expanded.c
- *		A bloom filter as an expanded object: a builder that is a Datum.
+ * expanded.c
+ *		A filter as an expanded object: a builder that is a Datum.
  *
  * Large aggregate states take this form: they can grow in place, and still
- * pass for a value of type bloom wherever the executor puts them.  Flattened,
+ * pass for a value of the filter type wherever the executor puts them.  Flattened,
  * a state that is not sized yet is a list of hashes, so that parallel workers
  * can be merged to an exact size.
  */
@@ -11,15 +11,15 @@
 
 #include "utils/memutils.h"
 
-#include "bloom_expanded.h"
+#include "expanded.h"
 
-#define EXPANDED_BLOOM_MAGIC	0x424c4f4d
+#define EXPANDED_FILTER_MAGIC	0x46494c54
 
 static Size
 get_flat_size(ExpandedObjectHeader *header)
 {
 	bf_filter	filter;
-	uint64		size = build_describe(&((ExpandedBloom *) header)->builder, &filter);
+	uint64		size = build_describe(&((ExpandedFilter *) header)->builder.base, &filter);
 
 	filter_check_size(size + BF_LENGTH_WORD);
 	return (Size) size + VARHDRSZ;
@@ -28,7 +28,7 @@ get_flat_size(ExpandedObjectHeader *header)
 static void
 flatten_into(ExpandedObjectHeader *header, void *result, Size allocated_size)
 {
-	BloomBuilder *builder = &((ExpandedBloom *) header)->builder;
+	FilterBuilder *builder = &((ExpandedFilter *) header)->builder.base;
 	bf_filter	filter;
 
 	build_describe(builder, &filter);
@@ -39,25 +39,25 @@ flatten_into(ExpandedObjectHeader *header, void *result, Size allocated_size)
 static const ExpandedObjectMethods methods = {get_flat_size, flatten_into};
 
 /* An object without a filter yet: the caller starts or loads its builder. */
-ExpandedBloom *
-expanded_bloom_create(MemoryContext parent)
+ExpandedFilter *
+expanded_filter_create(MemoryContext parent)
 {
-	MemoryContext context = AllocSetContextCreate(parent, "bloom filter", ALLOCSET_START_SMALL_SIZES);
-	ExpandedBloom *expanded = MemoryContextAllocZero(context, sizeof(ExpandedBloom));
+	MemoryContext context = AllocSetContextCreate(parent, "filter", ALLOCSET_START_SMALL_SIZES);
+	ExpandedFilter *expanded = MemoryContextAllocZero(context, sizeof(ExpandedFilter));
 
 	EOH_init_header(&expanded->header, &methods, context);
-	expanded->magic = EXPANDED_BLOOM_MAGIC;
+	expanded->magic = EXPANDED_FILTER_MAGIC;
 	return expanded;
 }
 
 /* The object behind a Datum, or NULL if that is something else. */
-ExpandedBloom *
-expanded_bloom(Datum value)
+ExpandedFilter *
+expanded_filter(Datum value)
 {
-	ExpandedBloom *expanded;
+	ExpandedFilter *expanded;
 
 	if (!VARATT_IS_EXTERNAL_EXPANDED(DatumGetPointer(value)))
 		return NULL;
-	expanded = (ExpandedBloom *) DatumGetEOHP(value);
-	return expanded->magic == EXPANDED_BLOOM_MAGIC ? expanded : NULL;
+	expanded = (ExpandedFilter *) DatumGetEOHP(value);
+	return expanded->magic == EXPANDED_FILTER_MAGIC ? expanded : NULL;
 }

@@ -1,8 +1,8 @@
 /*
- * bloom_planner.c
- *		What the planner should know about bloom filters.
+ * planner.c
+ *		What the planner should know about filters.
  *
- * The selectivity of bloom_contains(filter, column) can be told from the filter
+ * The selectivity of ..._contains(filter, column) can be told from the filter
  * when that is a constant.  It must not be told when the filter is a subquery
  * used as a check before a join: the join clause is the same condition once
  * more, the planner multiplies the two as if they were independent, and the
@@ -170,10 +170,10 @@ contains_cost(Node *call)
 	return COST_IN_MEMORY;
 }
 
-/* Support function of bloom_contains. */
-PG_FUNCTION_INFO_V1(bloom_contains_support);
+/* Support function of bloom_contains and cuckoo_contains. */
+PG_FUNCTION_INFO_V1(filter_contains_support);
 Datum
-bloom_contains_support(PG_FUNCTION_ARGS)
+filter_contains_support(PG_FUNCTION_ARGS)
 {
 	Node	   *request = (Node *) PG_GETARG_POINTER(0);
 
@@ -196,26 +196,26 @@ bloom_contains_support(PG_FUNCTION_ARGS)
 }
 
 /* Estimators of the operator @>. */
-PG_FUNCTION_INFO_V1(bloom_contains_sel);
+PG_FUNCTION_INFO_V1(filter_contains_sel);
 Datum
-bloom_contains_sel(PG_FUNCTION_ARGS)
+filter_contains_sel(PG_FUNCTION_ARGS)
 {
 	PG_RETURN_FLOAT8(contains_selectivity((PlannerInfo *) PG_GETARG_POINTER(0),
 										  (List *) PG_GETARG_POINTER(2), PG_GETARG_INT32(3)));
 }
 
-PG_FUNCTION_INFO_V1(bloom_contains_joinsel);
+PG_FUNCTION_INFO_V1(filter_contains_joinsel);
 Datum
-bloom_contains_joinsel(PG_FUNCTION_ARGS)
+filter_contains_joinsel(PG_FUNCTION_ARGS)
 {
 	PG_RETURN_FLOAT8(contains_selectivity((PlannerInfo *) PG_GETARG_POINTER(0),
 										  (List *) PG_GETARG_POINTER(2), 0));
 }
 
-/* Support function of bloom_add and bloom_add_all: they can work in place. */
-PG_FUNCTION_INFO_V1(bloom_add_support);
+/* Support function of what adds and removes keys: it can work in place. */
+PG_FUNCTION_INFO_V1(filter_add_support);
 Datum
-bloom_add_support(PG_FUNCTION_ARGS)
+filter_add_support(PG_FUNCTION_ARGS)
 {
 #if BF_MODIFY_IN_PLACE
 	Node	   *request = (Node *) PG_GETARG_POINTER(0);

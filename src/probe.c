@@ -1,6 +1,6 @@
 /*
- * bloom_probe.c
- *		Asking a bloom filter for keys, wherever the filter is.
+ * probe.c
+ *		Asking a filter for keys, wherever the filter is.
  *
  * A filter read from a table reaches us as a TOAST pointer.  Fetching all of it
  * for every row makes a query thousands of times slower than it should be
@@ -23,8 +23,8 @@
 #include "access/detoast.h"
 #include "utils/memutils.h"
 
-#include "bloom_expanded.h"
-#include "bloom_probe.h"
+#include "expanded.h"
+#include "probe.h"
 
 /*
  * A probe by slices costs about as much as loading this many bytes.  (Measured:
@@ -33,7 +33,7 @@
 #define BYTES_PER_SLICED_PROBE	(32 * 1024)
 #define MAX_SLICED_PROBES		256
 
-struct BloomProbe
+struct FilterProbe
 {
 	KeyType    *key_type;
 	MemoryContext context;		/* of the call site */
@@ -53,14 +53,14 @@ struct BloomProbe
 };
 
 /* What this call site keeps. */
-BloomProbe *
-bloom_probe(FunctionCallInfo fcinfo)
+FilterProbe *
+filter_probe(FunctionCallInfo fcinfo)
 {
-	BloomProbe *probe = fcinfo->flinfo->fn_extra;
+	FilterProbe *probe = fcinfo->flinfo->fn_extra;
 
 	if (probe == NULL)
 	{
-		probe = MemoryContextAllocZero(fcinfo->flinfo->fn_mcxt, sizeof(BloomProbe));
+		probe = MemoryContextAllocZero(fcinfo->flinfo->fn_mcxt, sizeof(FilterProbe));
 		probe->context = fcinfo->flinfo->fn_mcxt;
 		fcinfo->flinfo->fn_extra = probe;
 	}
@@ -69,7 +69,7 @@ bloom_probe(FunctionCallInfo fcinfo)
 
 /* Where the call site keeps how to hash its keys. */
 KeyType   **
-bloom_probe_key_type(BloomProbe *probe)
+filter_probe_key_type(FilterProbe *probe)
 {
 	return &probe->key_type;
 }
@@ -84,7 +84,7 @@ bloom_probe_key_type(BloomProbe *probe)
  * filter that is one layer of lines, so it need not be read again for each row.
  */
 static const bf_filter *
-open_flat(BloomProbe *probe, struct varlena *image)
+open_flat(FilterProbe *probe, struct varlena *image)
 {
 	uint8	   *bytes = (uint8 *) VARDATA_ANY(image);
 	Size		n = VARSIZE_ANY_EXHDR(image);
@@ -109,7 +109,7 @@ open_flat(BloomProbe *probe, struct varlena *image)
  * Load a stored filter, with its lines on cache line boundaries if it is wide.
  */
 static const bf_filter *
-load(BloomProbe *probe, Datum value)
+load(FilterProbe *probe, Datum value)
 {
 	struct varlena *image = filter_detoast(value);
 	Size		n = VARSIZE_ANY_EXHDR(image);
@@ -117,7 +117,7 @@ load(BloomProbe *probe, Datum value)
 	uint8	   *bytes;
 
 	if (probe->loaded_context == NULL)
-		probe->loaded_context = AllocSetContextCreate(probe->context, "bloom filter in use", ALLOCSET_SMALL_SIZES);
+		probe->loaded_context = AllocSetContextCreate(probe->context, "filter in use", ALLOCSET_SMALL_SIZES);
 	MemoryContextReset(probe->loaded_context);
 	bytes = MemoryContextAlloc(probe->loaded_context, n + BF_LINE_BYTES);
 	bytes = (uint8 *) TYPEALIGN(BF_LINE_BYTES, bytes + BF_LENGTH_WORD) - BF_LENGTH_WORD;
@@ -152,7 +152,7 @@ fetch_slice(void *arg, uint64_t offset, size_t n)
 
 /* The structure of a stored filter, to probe it by slices; NULL if it has none. */
 static const bf_filter *
-open_slices(BloomProbe *probe, Datum value, uint64 size)
+open_slices(FilterProbe *probe, Datum value, uint64 size)
 {
 	bf_filter  *filter = &probe->filter;
 
@@ -167,7 +167,7 @@ open_slices(BloomProbe *probe, Datum value, uint64 size)
  * have to be fetched.
  */
 static const bf_filter *
-find_filter(BloomProbe *probe, Datum value, Size probes, bool *sliced)
+find_filter(FilterProbe *probe, Datum value, Size probes, bool *sliced)
 {
 	struct varlena *image = (struct varlena *) DatumGetPointer(value);
 	struct varatt_external pointer;
@@ -209,16 +209,16 @@ find_filter(BloomProbe *probe, Datum value, Size probes, bool *sliced)
 
 /* May the filter hold the key? */
 bool
-bloom_probe_one(BloomProbe *probe, Datum value, const KeyClass *class, uint64 hash)
+filter_probe_one(FilterProbe *probe, Datum value, const KeyClass *class, uint64 hash)
 {
-	ExpandedBloom *expanded = expanded_bloom(value);
+	ExpandedFilter *expanded = expanded_filter(value);
 	const bf_filter *filter;
 	bool		sliced;
 
 	if (expanded != NULL)
 	{
-		filter_check_class(expanded->builder.frame, class);
-		return build_contains(&expanded->builder, hash);
+		filter_check_class(expanded->builder.base.frame, class);
+		return build_contains(&expanded->builder.base, hash);
 	}
 	filter = find_filter(probe, value, 1, &sliced);
 	filter_check_class(filter, class);
@@ -229,19 +229,19 @@ bloom_probe_one(BloomProbe *probe, Datum value, const KeyClass *class, uint64 ha
 
 /* The same for many keys: the filter is found once, its memory prefetched. */
 void
-bloom_probe_many(BloomProbe *probe, Datum value, const KeyClass *class,
+filter_probe_many(FilterProbe *probe, Datum value, const KeyClass *class,
 				 const uint64 *hashes, Size n, bool *found)
 {
-	ExpandedBloom *expanded = expanded_bloom(value);
+	ExpandedFilter *expanded = expanded_filter(value);
 	const bf_filter *filter;
 	bool		sliced = false;
 
 	if (expanded != NULL)
 	{
-		filter_check_class(expanded->builder.frame, class);
+		filter_check_class(expanded->builder.base.frame, class);
 		for (Size i = 0; i < n; i++)
 		{
-			found[i] = build_contains(&expanded->builder, hashes[i]);
+			found[i] = build_contains(&expanded->builder.base, hashes[i]);
 			if (i % BF_POLL_EVERY == 0)
 				bf_poll();
 		}

@@ -1,10 +1,10 @@
 /*
- * bloom_agg.c
- *		The aggregates bloom_agg(key [, capacity [, fpp]]).
+ * agg.c
+ *		The aggregates bloom_agg and cuckoo_agg(key [, capacity [, fpp]]).
  *
  * There may be a million groups of ten keys or one of a hundred million, so a
- * state has two forms: a small flat struct of hashes (or of bit lines, if the
- * declared geometry is small) that a plain palloc'd chunk holds, and beyond
+ * state has two forms: a small flat struct of hashes (or of a Bloom filter's bit
+ * lines, if the declared geometry is small) that a plain palloc'd chunk holds, and beyond
  * STATE_MAX_FLAT bytes an expanded object, which is a memory context of its
  * own.  Neither is a finished filter; the final function makes that, and
  * leaves the state as it was.
@@ -24,17 +24,17 @@
 #include "utils/regproc.h"
 #include "utils/uuid.h"
 
-#include "bloom_agg.h"
-#include "bloom_expanded.h"
+#include "agg.h"
+#include "expanded.h"
 
 /*
- * A flat state.  It looks like a varlena of type bloom and is never seen
+ * A flat state.  It looks like a varlena of the filter type and is never seen
  * outside of the executor: output functions settle it first.
  */
-typedef struct BloomState
+typedef struct FilterState
 {
 	int32		vl_len_;
-	uint16		kind;			/* BLOOM_STATE_KIND, which no filter has */
+	uint16		kind;			/* state_kind(), which no filter has */
 	uint8		scheme;			/* of the keys, as in KeyClass */
 	uint8		key_class;
 	double		fpp;
@@ -46,7 +46,7 @@ typedef struct BloomState
 	uint8		max_layers;
 	uint64		data[FLEXIBLE_ARRAY_MEMBER];	/* the name; then the hashes, or
 												 * StateLines */
-} BloomState;
+} FilterState;
 
 /* What only lines need to know, and the lines. */
 typedef struct StateLines
@@ -56,7 +56,9 @@ typedef struct StateLines
 	uint8		lines[FLEXIBLE_ARRAY_MEMBER];
 } StateLines;
 
-#define BLOOM_STATE_KIND	(BF_BIG_ENDIAN ? 0x4253 : 0x5342)	/* "BS" */
+/* "BS" and "CS". */
+#define BLOOM_STATE_KIND	(BF_BIG_ENDIAN ? 0x4253 : 0x5342)
+#define CUCKOO_STATE_KIND	(BF_BIG_ENDIAN ? 0x4353 : 0x5343)
 
 #define STATE_FIRST_FLAT	128		/* room for a handful of keys */
 #define STATE_MAX_FLAT		65536
@@ -65,7 +67,7 @@ typedef struct StateLines
 typedef struct StateOwner
 {
 	MemoryContext context;		/* the aggregate's */
-	bool		internal;		/* transition type internal, else bloom */
+	bool		internal;		/* transition type internal, else the filter type */
 } StateOwner;
 
 static StateOwner
@@ -85,27 +87,33 @@ state_owner(FunctionCallInfo fcinfo, bool internal)
 static bool
 is_flat_state(Pointer state)
 {
-	return VARATT_IS_4B_U(state) && VARSIZE(state) >= sizeof(BloomState) &&
-		((BloomState *) state)->kind == BLOOM_STATE_KIND;
+	return VARATT_IS_4B_U(state) && VARSIZE(state) >= sizeof(FilterState) &&
+		(((FilterState *) state)->kind == BLOOM_STATE_KIND || ((FilterState *) state)->kind == CUCKOO_STATE_KIND);
+}
+
+static uint16
+kind_of_state(const FilterState *state)
+{
+	return state->kind == CUCKOO_STATE_KIND ? BF_KIND_CUCKOO : BF_KIND_BLOOM;
 }
 
 /* The hashes of a flat state, behind the name of its class. */
 static uint64 *
-state_hashes(BloomState *state)
+state_hashes(FilterState *state)
 {
 	return state->data + (state->name_length + 7) / 8;
 }
 
 /* Its lines, in the same place. */
 static StateLines *
-state_lines(BloomState *state)
+state_lines(FilterState *state)
 {
 	return (StateLines *) state_hashes(state);
 }
 
 /* How many hashes fit. */
 static Size
-state_room(BloomState *state)
+state_room(FilterState *state)
 {
 	return (VARSIZE(state) - ((Pointer) state_hashes(state) - (Pointer) state)) / sizeof(uint64);
 }
@@ -115,57 +123,62 @@ state_room(BloomState *state)
  * ----------------------------------------------------------------
  */
 
+/* Add one key's hash. */
+static inline void
+build_add(AnyBuilder *builder, uint64 hash)
+{
+	if (builder->base.methods == &bloom_methods)
+		bloom_build_add(&builder->bloom, hash);
+	else
+		cuckoo_build_add(&builder->cuckoo, hash);
+}
+
 /* Fill a builder from a flat state. */
 static void
-load_state(BloomBuilder *builder, MemoryContext context, BloomState *state)
+load_state(AnyBuilder *builder, MemoryContext context, FilterState *state)
 {
-	bf_filter	filter;
-	bf_layer   *layer = &filter.layer[0];
+	const BuilderMethods *methods = builder_methods(kind_of_state(state));
+	KeyClass	class = {state->scheme, state->key_class, state->name_length, (char *) state->data};
 
-	memset(&filter, 0, offsetof(bf_filter, layer) + sizeof(bf_layer));
-	filter.kind = BF_KIND_BLOOM;
-	filter.layers = 1;
-	filter.growth = state->growth;
-	filter.max_layers = state->max_layers;
-	filter.fpp = state->fpp;
-	filter.scheme = state->scheme;
-	filter.key_class = state->key_class;
-	filter.name_length = state->name_length;
-	filter.name = (char *) state->data;
-	layer->capacity = state->capacity;
 	if (state->is_lines)
 	{
 		StateLines *lines = state_lines(state);
+		bf_filter	filter;
+		bf_layer   *layer = &filter.layer[0];
 
+		memset(&filter, 0, frame_size(1));
+		filter.kind = methods->type.kind;
+		filter.layers = 1;
+		filter.fpp = state->fpp;
+		layer->capacity = state->capacity;
 		layer->form = BF_FORM_LINES;
 		layer->shape = lines->shape;
 		layer->data = lines->lines;
-		build_load(builder, context, &filter);
-		builder->keys_left = lines->keys_left;
-		return;
+		filter.growth = state->growth;
+		methods->load(&builder->base, context, &filter);
+		builder->bloom.keys_left = lines->keys_left;
 	}
-	layer->form = BF_FORM_LIST;
-	if (state->capacity > 0)
-		layer->shape = bf_shape_for(state->capacity, state->fpp);
-	build_load(builder, context, &filter);
-	if (state->capacity > 0)
-		builder->keys_left = state->capacity;
+	else
+		methods->start(&builder->base, context, state->capacity, state->fpp);
+	builder->base.frame->growth = state->growth;
+	builder->base.frame->max_layers = state->max_layers;
+	build_set_class(&builder->base, &class);
 	for (uint32 i = 0; i < state->count; i++)
 		build_add(builder, state_hashes(state)[i]);
 }
 
 /* A builder for any value of a state, which stays as it is. */
-static BloomBuilder *
-builder_of(Datum value, BloomBuilder *scratch)
+static AnyBuilder *
+builder_of(Datum value, AnyBuilder *scratch)
 {
-	ExpandedBloom *expanded = expanded_bloom(value);
+	ExpandedFilter *expanded = expanded_filter(value);
 	struct varlena *flat;
 
 	if (expanded != NULL)
 		return &expanded->builder;
 	flat = PG_DETOAST_DATUM(value);
 	if (is_flat_state((Pointer) flat))
-		load_state(scratch, CurrentMemoryContext, (BloomState *) flat);
+		load_state(scratch, CurrentMemoryContext, (FilterState *) flat);
 	else
 	{
 		bf_filter	filter;
@@ -181,64 +194,76 @@ builder_of(Datum value, BloomBuilder *scratch)
  * coordinator, and users may define aggregates without our final function.
  */
 struct varlena *
-bloom_settled(struct varlena *value)
+agg_settled(struct varlena *value)
 {
-	BloomBuilder builder;
+	AnyBuilder	builder;
 
-	if (VARSIZE_ANY_EXHDR(value) < 2 || memcmp(VARDATA_ANY(value), "BS", 2) != 0)
+	if (VARSIZE_ANY_EXHDR(value) < 2 ||
+		(memcmp(VARDATA_ANY(value), "BS", 2) != 0 && memcmp(VARDATA_ANY(value), "CS", 2) != 0))
 		return value;
 	if (VARATT_IS_SHORT(value))
 		value = (struct varlena *) PG_DETOAST_DATUM(PointerGetDatum(value));
 	if (!is_flat_state((Pointer) value))
 		return value;
-	load_state(&builder, CurrentMemoryContext, (BloomState *) value);
-	return build_flat(&builder);
+	load_state(&builder, CurrentMemoryContext, (FilterState *) value);
+	return build_flat(&builder.base);
+}
+
+/* The bit lines of a builder, or NULL if it has none; pending keys are in. */
+static const uint8 *
+builder_lines(AnyBuilder *builder)
+{
+	if (builder->base.methods != &bloom_methods || builder->bloom.lines == NULL)
+		return NULL;
+	bloom_build_apply_batch(&builder->bloom);
+	return builder->bloom.lines;
 }
 
 /* Make a state of what a builder holds, with room for more. */
 static Pointer
-make_state(StateOwner owner, BloomBuilder *builder)
+make_state(StateOwner owner, AnyBuilder *builder)
 {
-	bf_filter  *frame;
-	bf_layer   *layer;
-	Size		fixed;
+	const BuilderMethods *methods = builder->base.methods;
+	const uint8 *lines = builder_lines(builder);
+	bf_filter  *frame = builder->base.frame;
+	bf_layer   *layer = &frame->layer[0];
+	Size		fixed = offsetof(FilterState, data) + (frame->name_length + 7) / 8 * 8;
 	Size		size = STATE_FIRST_FLAT;
-	BloomState *state;
-
-	if (builder->lines != NULL)
-		build_apply_batch(builder);
-	frame = builder->frame;
-	layer = &frame->layer[0];
-	fixed = offsetof(BloomState, data) + (frame->name_length + 7) / 8 * 8;
+	const uint64 *hashes;
+	int64		count = methods->hashes(&builder->base, &hashes);
+	FilterState *state;
 
 	/*
 	 * Sizes are four bytes short of a multiple of 64, as only those of filters
 	 * are that are not known by their size alone.
 	 */
-	if (builder->lines != NULL)
-		size = (fixed + offsetof(StateLines, lines) + (Size) layer->shape.words * 8 + 4 + 63) / 64 * 64;
-	else
+	if (count >= 0)
 	{
-		while (size < fixed + ((Size) builder->count * 2 + 1) * 8 + 4)
+		while (size < fixed + ((Size) count * 2 + 1) * 8 + 4)
 			size *= 2;
 	}
+	else if (lines != NULL && frame->layers == 1)
+		size = (fixed + offsetof(StateLines, lines) + (Size) layer->shape.words * 8 + 4 + 63) / 64 * 64;
+	else
+		size = STATE_MAX_FLAT * 2;	/* only a builder can hold it */
 	size -= 4;
-	if (size > STATE_MAX_FLAT || frame->layers > 1)
+	if (size > STATE_MAX_FLAT)
 	{
-		ExpandedBloom *expanded = expanded_bloom_create(owner.context);
+		ExpandedFilter *expanded = expanded_filter_create(owner.context);
 		bf_filter	filter;
-		struct varlena *flat = build_flat(builder);
+		struct varlena *flat = build_flat(&builder->base);
 
 		filter_open(&filter, flat);
 		build_load(&expanded->builder, expanded->header.eoh_context, &filter);
-		expanded->builder.keys_left = builder->keys_left;
+		if (methods == &bloom_methods)
+			expanded->builder.bloom.keys_left = builder->bloom.keys_left;
 		pfree(flat);
 		return DatumGetPointer(EOHPGetRWDatum(&expanded->header));
 	}
 
 	state = MemoryContextAllocZero(owner.internal ? owner.context : CurrentMemoryContext, size);
 	SET_VARSIZE(state, size);
-	state->kind = BLOOM_STATE_KIND;
+	state->kind = methods == &bloom_methods ? BLOOM_STATE_KIND : CUCKOO_STATE_KIND;
 	state->scheme = frame->scheme;
 	state->key_class = frame->key_class;
 	state->fpp = frame->fpp;
@@ -248,24 +273,24 @@ make_state(StateOwner owner, BloomBuilder *builder)
 	state->name_length = frame->name_length;
 	if (frame->name_length > 0)
 		memcpy(state->data, frame->name, frame->name_length);
-	if (builder->lines != NULL)
+	if (count < 0)
 	{
 		state->is_lines = true;
 		state_lines(state)->shape = layer->shape;
-		state_lines(state)->keys_left = builder->keys_left;
-		memcpy(state_lines(state)->lines, builder->lines, (Size) layer->shape.words * 8);
+		state_lines(state)->keys_left = builder->bloom.keys_left;
+		memcpy(state_lines(state)->lines, lines, (Size) layer->shape.words * 8);
 	}
 	else
 	{
-		state->count = builder->count;
-		memcpy(state_hashes(state), builder->hashes, sizeof(uint64) * builder->count);
+		state->count = (uint32) count;
+		memcpy(state_hashes(state), hashes, sizeof(uint64) * count);
 	}
 	return (Pointer) state;
 }
 
 /* Replace a flat state; nodeAgg frees the old one unless it is internal. */
 static Pointer
-replace_state(StateOwner owner, Pointer old, BloomBuilder *builder)
+replace_state(StateOwner owner, Pointer old, AnyBuilder *builder)
 {
 	Pointer		state = make_state(owner, builder);
 
@@ -316,19 +341,22 @@ static void
 check_parameters(FunctionCallInfo fcinfo, Pointer state)
 {
 	int64		given = PG_ARGISNULL(2) ? 0 : PG_GETARG_INT64(2);
-	ExpandedBloom *expanded = expanded_bloom(PointerGetDatum(state));
+	ExpandedFilter *expanded = expanded_filter(PointerGetDatum(state));
 	int64		capacity;
 	double		fpp;
 
 	if (expanded != NULL)
 	{
-		capacity = (int64) expanded->builder.frame->layer[0].capacity;
-		fpp = expanded->builder.frame->fpp;
+		const bf_filter *frame = expanded->builder.base.frame;
+
+		/* that of a table that has grown is a multiple of what was declared */
+		capacity = frame->layer[0].form == BF_FORM_TABLE ? given : (int64) frame->layer[0].capacity;
+		fpp = frame->fpp;
 	}
 	else if (is_flat_state(state))
 	{
-		capacity = (int64) ((BloomState *) state)->capacity;
-		fpp = ((BloomState *) state)->fpp;
+		capacity = (int64) ((FilterState *) state)->capacity;
+		fpp = ((FilterState *) state)->fpp;
 	}
 	else
 		return;					/* from another node, which has checked */
@@ -338,26 +366,23 @@ check_parameters(FunctionCallInfo fcinfo, Pointer state)
 
 /* The state to begin with, of the parameters in the call and of no class. */
 static Pointer
-first_state(FunctionCallInfo fcinfo, StateOwner owner)
+first_state(FunctionCallInfo fcinfo, StateOwner owner, const BuilderMethods *methods)
 {
-	BloomBuilder builder;
+	AnyBuilder	builder;
 	int64		capacity;
 	double		fpp;
 
 	get_parameters(fcinfo, &capacity, &fpp);
-	build_start(&builder, CurrentMemoryContext, capacity > 0 ? filter_shape(capacity, fpp) : BF_UNSIZED,
-				(uint64) capacity, fpp);
-	if (capacity > 0)
-		builder.keys_left = (uint64) capacity;
+	methods->start(&builder.base, CurrentMemoryContext, (uint64) capacity, fpp);
 	return make_state(owner, &builder);
 }
 
 /* Give a flat state its class, which may need more room for a name. */
 static Pointer
-classify_state(StateOwner owner, BloomState *state, const KeyClass *class)
+classify_state(StateOwner owner, FilterState *state, const KeyClass *class)
 {
 	bf_filter	filter;
-	BloomBuilder builder;
+	AnyBuilder	builder;
 
 	filter.scheme = state->scheme;
 	filter.key_class = state->key_class;
@@ -373,7 +398,7 @@ classify_state(StateOwner owner, BloomState *state, const KeyClass *class)
 		return (Pointer) state;
 	}
 	load_state(&builder, CurrentMemoryContext, state);
-	build_set_class(&builder, class);
+	build_set_class(&builder.base, class);
 	return replace_state(owner, (Pointer) state, &builder);
 }
 
@@ -382,18 +407,18 @@ static inline Pointer
 add_to_state(FunctionCallInfo fcinfo, StateOwner owner, Pointer old,
 			 const KeyClass *class, uint64 hash)
 {
-	ExpandedBloom *expanded = expanded_bloom(PointerGetDatum(old));
-	BloomState *state;
-	BloomBuilder scratch;
+	ExpandedFilter *expanded = expanded_filter(PointerGetDatum(old));
+	FilterState *state;
+	AnyBuilder	scratch;
 	Pointer		moved;
 
 	if (expanded != NULL)
 	{
-		BloomBuilder *builder = &expanded->builder;
+		AnyBuilder *builder = &expanded->builder;
 
-		filter_check_class(builder->frame, class);
-		if (unlikely(builder->frame->key_class == BF_CLASS_NONE))
-			build_set_class(builder, class);
+		filter_check_class(builder->base.frame, class);
+		if (unlikely(builder->base.frame->key_class == BF_CLASS_NONE))
+			build_set_class(&builder->base, class);
 		build_add(builder, hash);
 		return old;
 	}
@@ -404,25 +429,25 @@ add_to_state(FunctionCallInfo fcinfo, StateOwner owner, Pointer old,
 		return add_to_state(fcinfo, owner, old, class, hash);
 	}
 
-	state = (BloomState *) old;
+	state = (FilterState *) old;
 	if (unlikely(state->key_class != class->code || class->code == BF_CLASS_NAMED))
 	{
 		moved = classify_state(owner, state, class);
 		if (!is_flat_state(moved))
 			return add_to_state(fcinfo, owner, moved, class, hash);
-		state = (BloomState *) moved;
+		state = (FilterState *) moved;
 	}
 	if (state->is_lines)
 	{
 		StateLines *own = state_lines(state);
 
 		if (likely(own->keys_left > 0))
-			build_count_key(&own->keys_left, bf_lines_add(own->lines, own->shape, hash));
+			bloom_count_key(&own->keys_left, bf_lines_add(own->lines, own->shape, hash));
 		else if (!bf_lines_test(own->lines, own->shape, hash))
 		{
 			/* more keys than were declared: another layer */
 			load_state(&scratch, CurrentMemoryContext, state);
-			build_add_layered(&scratch, hash);
+			bloom_build_add_layered(&scratch.bloom, hash);
 			return replace_state(owner, (Pointer) state, &scratch);
 		}
 	}
@@ -432,8 +457,8 @@ add_to_state(FunctionCallInfo fcinfo, StateOwner owner, Pointer old,
 		{
 			load_state(&scratch, CurrentMemoryContext, state);
 			build_add(&scratch, hash);
-			if (scratch.lines == NULL)
-				build_make_room(&scratch);
+			if (scratch.base.methods == &bloom_methods && scratch.bloom.lines == NULL)
+				bloom_build_make_room(&scratch.bloom);	/* find repetitions */
 			return replace_state(owner, (Pointer) state, &scratch);
 		}
 		state_hashes(state)[state->count++] = hash;
@@ -446,13 +471,13 @@ add_to_state(FunctionCallInfo fcinfo, StateOwner owner, Pointer old,
  * the declared geometry.
  */
 static Datum
-transition(FunctionCallInfo fcinfo, bool internal, const KeyClass *class, uint64 hash)
+transition(FunctionCallInfo fcinfo, const BuilderMethods *methods, bool internal, const KeyClass *class, uint64 hash)
 {
 	StateOwner	owner = state_owner(fcinfo, internal);
 	Pointer		state;
 
 	if (PG_ARGISNULL(0))
-		state = first_state(fcinfo, owner);
+		state = first_state(fcinfo, owner, methods);
 	else
 	{
 		state = PG_GETARG_POINTER(0);
@@ -464,24 +489,8 @@ transition(FunctionCallInfo fcinfo, bool internal, const KeyClass *class, uint64
 	PG_RETURN_POINTER(state);
 }
 
-/* The transition functions of the aggregates over the common types. */
-#define TYPED_TRANSITION(name, class, hash_expression) \
-PG_FUNCTION_INFO_V1(name); \
-Datum \
-name(PG_FUNCTION_ARGS) \
-{ \
-	return transition(fcinfo, false, &class, PG_ARGISNULL(1) ? 0 : (hash_expression)); \
-}
-
-TYPED_TRANSITION(bloom_agg_int2, key_class_integer, key_hash_integer(PG_GETARG_INT16(1)))
-TYPED_TRANSITION(bloom_agg_int4, key_class_integer, key_hash_integer(PG_GETARG_INT32(1)))
-TYPED_TRANSITION(bloom_agg_int8, key_class_integer, key_hash_integer(PG_GETARG_INT64(1)))
-TYPED_TRANSITION(bloom_agg_uuid, key_class_uuid, key_hash_uuid(PG_GETARG_UUID_P(1)))
-TYPED_TRANSITION(bloom_agg_char, key_class_text, key_hash_char(PG_GETARG_CHAR(1)))
-
-PG_FUNCTION_INFO_V1(bloom_agg_text);
-Datum
-bloom_agg_text(PG_FUNCTION_ARGS)
+static Datum
+transition_text(FunctionCallInfo fcinfo, const BuilderMethods *methods)
 {
 	uint64		hash = 0;
 
@@ -494,25 +503,46 @@ bloom_agg_text(PG_FUNCTION_ARGS)
 		key_check_collation(PG_GET_COLLATION());
 		hash = key_hash_text(VARDATA_ANY(key), VARSIZE_ANY_EXHDR(key));
 	}
-	return transition(fcinfo, false, &key_class_text, hash);
+	return transition(fcinfo, methods, false, &key_class_text, hash);
 }
 
 /* The transition function of the aggregates over any type. */
-PG_FUNCTION_INFO_V1(bloom_agg_any);
-Datum
-bloom_agg_any(PG_FUNCTION_ARGS)
+static Datum
+transition_any(FunctionCallInfo fcinfo, const BuilderMethods *methods)
 {
 	KeyType    *type = fcinfo->flinfo->fn_extra;
 	KeyClass	none = {0};
 	uint64		hash;
 
 	if (PG_ARGISNULL(1))
-		return transition(fcinfo, true, &none, 0);
+		return transition(fcinfo, methods, true, &none, 0);
 	if (type == NULL)
 		fcinfo->flinfo->fn_extra = type = key_type_of_argument(fcinfo, 1);
 	hash = key_hash(type, PG_GETARG_DATUM(1));
-	return transition(fcinfo, true, &type->class, hash);
+	return transition(fcinfo, methods, true, &type->class, hash);
 }
+
+/* The transition functions of the aggregates of a filter type. */
+#define TRANSITION(name, expression) \
+PG_FUNCTION_INFO_V1(name); \
+Datum \
+name(PG_FUNCTION_ARGS) \
+{ \
+	return expression; \
+}
+#define TRANSITION_OF(methods, class, hash_expression) \
+	transition(fcinfo, &methods, false, &class, PG_ARGISNULL(1) ? 0 : (hash_expression))
+#define TRANSITIONS(filter) \
+TRANSITION(filter##_agg_int2, TRANSITION_OF(filter##_methods, key_class_integer, key_hash_integer(PG_GETARG_INT16(1)))) \
+TRANSITION(filter##_agg_int4, TRANSITION_OF(filter##_methods, key_class_integer, key_hash_integer(PG_GETARG_INT32(1)))) \
+TRANSITION(filter##_agg_int8, TRANSITION_OF(filter##_methods, key_class_integer, key_hash_integer(PG_GETARG_INT64(1)))) \
+TRANSITION(filter##_agg_uuid, TRANSITION_OF(filter##_methods, key_class_uuid, key_hash_uuid(PG_GETARG_UUID_P(1)))) \
+TRANSITION(filter##_agg_char, TRANSITION_OF(filter##_methods, key_class_text, key_hash_char(PG_GETARG_CHAR(1)))) \
+TRANSITION(filter##_agg_text, transition_text(fcinfo, &filter##_methods)) \
+TRANSITION(filter##_agg_any, transition_any(fcinfo, &filter##_methods))
+
+TRANSITIONS(bloom)
+TRANSITIONS(cuckoo)
 
 /* ----------------------------------------------------------------
  * Combine, serialize, final
@@ -521,11 +551,11 @@ bloom_agg_any(PG_FUNCTION_ARGS)
 
 /* Add what `from` holds to the builder of another state of the same call. */
 static void
-merge_into(BloomBuilder *builder, Datum from)
+merge_into(FilterBuilder *builder, Datum from)
 {
-	ExpandedBloom *expanded = expanded_bloom(from);
-	struct varlena *flat = expanded != NULL ? build_flat(&expanded->builder) :
-		bloom_settled((struct varlena *) PG_DETOAST_DATUM(from));
+	ExpandedFilter *expanded = expanded_filter(from);
+	struct varlena *flat = expanded != NULL ? build_flat(&expanded->builder.base) :
+		agg_settled((struct varlena *) PG_DETOAST_DATUM(from));
 	bf_filter	filter;
 	KeyClass	class;
 
@@ -537,17 +567,17 @@ merge_into(BloomBuilder *builder, Datum from)
 		if (builder->frame->key_class == BF_CLASS_NONE)
 			build_set_class(builder, &class);
 	}
-	if (!build_can_merge_state(builder, &filter))
+	if (!builder->methods->can_merge(builder, &filter))
 		refuse_other_parameters();
-	build_merge_state(builder, &filter);
+	builder->methods->merge(builder, &filter);
 }
 
 static Datum
 combine(FunctionCallInfo fcinfo, bool internal)
 {
 	StateOwner	owner = state_owner(fcinfo, internal);
-	BloomBuilder scratch;
-	BloomBuilder *builder;
+	AnyBuilder	scratch;
+	AnyBuilder *builder;
 	Pointer		old = PG_ARGISNULL(0) ? NULL : PG_GETARG_POINTER(0);
 
 	if (PG_ARGISNULL(1))
@@ -560,62 +590,81 @@ combine(FunctionCallInfo fcinfo, bool internal)
 		PG_RETURN_POINTER(make_state(owner, builder_of(PG_GETARG_DATUM(1), &scratch)));
 
 	builder = builder_of(PointerGetDatum(old), &scratch);
-	merge_into(builder, PG_GETARG_DATUM(1));
+	merge_into(&builder->base, PG_GETARG_DATUM(1));
 	if (builder != &scratch)
 		PG_RETURN_POINTER(old);
 	PG_RETURN_POINTER(replace_state(owner, old, builder));
 }
 
-PG_FUNCTION_INFO_V1(bloom_agg_combine);
+PG_FUNCTION_INFO_V1(filter_agg_combine);
 Datum
-bloom_agg_combine(PG_FUNCTION_ARGS)
+filter_agg_combine(PG_FUNCTION_ARGS)
 {
 	return combine(fcinfo, false);
 }
 
-PG_FUNCTION_INFO_V1(bloom_agg_combine_internal);
+PG_FUNCTION_INFO_V1(filter_agg_combine_internal);
 Datum
-bloom_agg_combine_internal(PG_FUNCTION_ARGS)
+filter_agg_combine_internal(PG_FUNCTION_ARGS)
 {
 	return combine(fcinfo, true);
 }
 
 /* A state travels between processes as the bytes of an unfinished filter. */
-PG_FUNCTION_INFO_V1(bloom_agg_serialize);
+PG_FUNCTION_INFO_V1(filter_agg_serialize);
 Datum
-bloom_agg_serialize(PG_FUNCTION_ARGS)
+filter_agg_serialize(PG_FUNCTION_ARGS)
 {
-	BloomBuilder scratch;
+	AnyBuilder	scratch;
 
 	state_owner(fcinfo, true);
-	PG_RETURN_BYTEA_P(build_flat(builder_of(PG_GETARG_DATUM(0), &scratch)));
+	PG_RETURN_BYTEA_P(build_flat(&builder_of(PG_GETARG_DATUM(0), &scratch)->base));
 }
 
 PG_FUNCTION_INFO_V1(bloom_agg_deserialize);
 Datum
 bloom_agg_deserialize(PG_FUNCTION_ARGS)
 {
-	static const FilterType type = {BF_KIND_BLOOM, "bloom"};
-
 	state_owner(fcinfo, true);
-	return filter_from_bytea(fcinfo, &type);
+	return filter_from_bytea(fcinfo, &bloom_methods.type);
+}
+
+PG_FUNCTION_INFO_V1(cuckoo_agg_deserialize);
+Datum
+cuckoo_agg_deserialize(PG_FUNCTION_ARGS)
+{
+	state_owner(fcinfo, true);
+	return filter_from_bytea(fcinfo, &cuckoo_methods.type);
 }
 
 /*
  * The finished filter.  No rows at all give an empty filter, not NULL: a query
  * that keeps the rows whose key may be in an empty set keeps none.
  */
+static Datum
+final(FunctionCallInfo fcinfo, const BuilderMethods *methods)
+{
+	AnyBuilder	scratch;
+	AnyBuilder *builder = &scratch;
+
+	state_owner(fcinfo, false);
+	if (PG_ARGISNULL(0))
+		methods->start(&scratch.base, CurrentMemoryContext, 0, FILTER_DEFAULT_FPP);
+	else
+		builder = builder_of(PG_GETARG_DATUM(0), &scratch);
+	PG_RETURN_POINTER(methods->finish(&builder->base));
+}
+
 PG_FUNCTION_INFO_V1(bloom_agg_final);
 Datum
 bloom_agg_final(PG_FUNCTION_ARGS)
 {
-	BloomBuilder scratch;
+	return final(fcinfo, &bloom_methods);
+}
 
-	state_owner(fcinfo, false);
-	if (PG_ARGISNULL(0))
-	{
-		build_start(&scratch, CurrentMemoryContext, BF_UNSIZED, 0, FILTER_DEFAULT_FPP);
-		PG_RETURN_POINTER(build_finish(&scratch));
-	}
-	PG_RETURN_POINTER(build_finish(builder_of(PG_GETARG_DATUM(0), &scratch)));
+PG_FUNCTION_INFO_V1(cuckoo_agg_final);
+Datum
+cuckoo_agg_final(PG_FUNCTION_ARGS)
+{
+	return final(fcinfo, &cuckoo_methods);
 }

@@ -1,6 +1,6 @@
 /*
- * bloom_stats.c
- *		What a bloom filter says about itself, and what one would cost.
+ * stats.c
+ *		What a filter says about itself, and what one would cost.
  */
 #include "compat.h"
 
@@ -11,9 +11,9 @@
 
 #include "filter.h"
 
-PG_FUNCTION_INFO_V1(bloom_cardinality);
+PG_FUNCTION_INFO_V1(filter_cardinality);
 Datum
-bloom_cardinality(PG_FUNCTION_ARGS)
+filter_cardinality(PG_FUNCTION_ARGS)
 {
 	bf_filter	filter;
 
@@ -21,9 +21,9 @@ bloom_cardinality(PG_FUNCTION_ARGS)
 	PG_RETURN_INT64((int64) rint(bf_filter_census(&filter).keys));
 }
 
-PG_FUNCTION_INFO_V1(bloom_fpp);
+PG_FUNCTION_INFO_V1(filter_fpp);
 Datum
-bloom_fpp(PG_FUNCTION_ARGS)
+filter_fpp(PG_FUNCTION_ARGS)
 {
 	bf_filter	filter;
 
@@ -119,28 +119,89 @@ bloom_layers(PG_FUNCTION_ARGS)
 	return (Datum) 0;
 }
 
+/* cuckoo_stats(cuckoo): the same for a table */
+PG_FUNCTION_INFO_V1(cuckoo_stats);
+Datum
+cuckoo_stats(PG_FUNCTION_ARGS)
+{
+	struct varlena *image = PG_GETARG_FILTER_P(0);
+	TupleDesc	desc = result_type(fcinfo);
+	bf_filter	filter;
+	const bf_layer *layer = &filter.layer[0];
+	bf_census	census;
+	KeyClass	class;
+	uint64		slots;
+	Datum		values[12];
+	bool		nulls[12] = {0};
+
+	filter_open(&filter, image);
+	census = bf_filter_census(&filter);
+	class = filter_class(&filter);
+	slots = layer->table.buckets * BF_BUCKET_SLOTS;
+	values[0] = Int64GetDatum((int64) (VARSIZE_ANY_EXHDR(image) + VARHDRSZ));
+	values[1] = Int64GetDatum((int64) (slots * layer->table.slot_bits));
+	values[2] = Int32GetDatum(layer->table.slot_bits);
+	values[3] = Int64GetDatum((int64) layer->capacity);
+	values[4] = Int64GetDatum((int64) rint(census.keys));
+	values[5] = Float8GetDatum(slots > 0 ? (double) layer->used / (double) slots : 0.0);
+	values[6] = Int64GetDatum((int64) layer->count);
+	values[7] = Float8GetDatum(filter.fpp);
+	values[8] = Float8GetDatum(census.fpp);
+	values[9] = Int32GetDatum(filter.growth);
+	values[10] = CStringGetTextDatum(key_class_label(&class));
+	nulls[10] = class.code == BF_CLASS_NONE;
+	values[11] = Int32GetDatum(BF_FORMAT_VERSION);
+	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(desc, values, nulls)));
+}
+
+/* What a full filter of this description costs: bytes, bits per key, and `third`. */
+static Datum
+plan_record(FunctionCallInfo fcinfo, bf_filter *filter, int64 capacity, int32 third)
+{
+	TupleDesc	desc = result_type(fcinfo);
+	int64		bytes;
+	Datum		values[3];
+	bool		nulls[3] = {0};
+
+	filter->layers = 1;
+	filter->key_class = BF_CLASS_INTEGER;
+	bytes = (int64) bf_filter_size(filter) + VARHDRSZ;
+	values[0] = Int64GetDatum(bytes);
+	values[1] = Float8GetDatum((double) bytes * 8 / (double) capacity);
+	values[2] = Int32GetDatum(third);
+	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(desc, values, nulls)));
+}
+
 PG_FUNCTION_INFO_V1(bloom_plan);
 Datum
 bloom_plan(PG_FUNCTION_ARGS)
 {
 	int64		capacity = PG_GETARG_INT64(0);
-	double		fpp = PG_GETARG_FLOAT8(1);
-	TupleDesc	desc = result_type(fcinfo);
-	bf_shape	shape = filter_shape(capacity, fpp);
+	bf_shape	shape = filter_shape(capacity, PG_GETARG_FLOAT8(1));
 	bf_filter	filter;
-	int64		bytes;
-	Datum		values[3];
-	bool		nulls[3] = {0};
 
-	/* the size of a filter that is full, hence of lines */
 	memset(&filter, 0, sizeof(filter));
-	filter.layers = 1;
-	filter.key_class = BF_CLASS_INTEGER;
 	filter.layer[0].shape = shape;
 	filter.layer[0].form = BF_FORM_LINES;
-	bytes = (int64) bf_filter_size(&filter) + VARHDRSZ;
-	values[0] = Int64GetDatum(bytes);
-	values[1] = Float8GetDatum((double) bytes * 8 / (double) capacity);
-	values[2] = Int32GetDatum(shape.groups * shape.probes);
-	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(desc, values, nulls)));
+	return plan_record(fcinfo, &filter, capacity, shape.groups * shape.probes);
+}
+
+PG_FUNCTION_INFO_V1(cuckoo_plan);
+Datum
+cuckoo_plan(PG_FUNCTION_ARGS)
+{
+	int64		capacity = PG_GETARG_INT64(0);
+	double		fpp = PG_GETARG_FLOAT8(1);
+	int32		growth = PG_GETARG_INT32(2);
+	bf_filter	filter;
+	bf_layer   *layer = &filter.layer[0];
+
+	memset(&filter, 0, sizeof(filter));
+	filter_check_capacity(capacity);
+	filter_check_fpp(fpp);
+	filter_check_cuckoo_growth(growth);
+	layer->table = bf_table_for((uint64) capacity, fpp, (unsigned) growth);
+	filter_check_words(bf_table_words(layer->table), capacity, fpp);
+	layer->form = BF_FORM_TABLE;
+	return plan_record(fcinfo, &filter, capacity, layer->table.slot_bits);
 }
