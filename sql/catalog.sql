@@ -12,7 +12,7 @@ FROM pg_depend WHERE refclassid = 'pg_extension'::regclass AND deptype = 'e'
   AND refobjid = (SELECT oid FROM pg_extension WHERE extname = 'bloomfilter')
   AND obj_description(objid, classid::regclass::name) IS NULL
   AND classid <> 'pg_type'::regclass;
-SELECT obj_description('bloom'::regtype, 'pg_type') IS NOT NULL AS type_commented;
+SELECT obj_description('bloom'::regtype, 'pg_type') IS NOT NULL AND obj_description('cuckoo'::regtype, 'pg_type') IS NOT NULL AS types_commented;
 
 -- which aggregates Citus splits between workers and coordinator
 SELECT a.aggfnoid::regprocedure AS aggregate,
@@ -25,8 +25,8 @@ JOIN pg_depend d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.de
 WHERE d.refobjid = (SELECT oid FROM pg_extension WHERE extname = 'bloomfilter')
 ORDER BY a.aggfnoid::regprocedure::text COLLATE "C";
 
--- never "bloom @> bloom": a literal key would then be read as a filter
-SELECT count(*) FROM pg_operator WHERE oprname = '@>' AND oprleft = 'bloom'::regtype AND oprright = 'bloom'::regtype;
+-- never "filter @> filter": a literal key would then be read as a filter
+SELECT count(*) FROM pg_operator WHERE oprname = '@>' AND oprleft = oprright AND oprleft IN ('bloom'::regtype, 'cuckoo'::regtype);
 
 -- another schema, and a search_path that does not name it
 CREATE SCHEMA elsewhere;

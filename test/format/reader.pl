@@ -1,7 +1,8 @@
 #!/usr/bin/perl
 #
 # reader.pl
-#		A reader of `bloom` filters that shares nothing with the extension.
+#		A reader of `bloom` and `cuckoo` filters that shares nothing with the
+#		extension.
 #
 # Written from docs/FORMAT.md alone, with core Perl only and no care for speed:
 # the tests compare its answers with the server's.  If the two differ, either
@@ -10,6 +11,8 @@
 #	reader.pl < pairs				one line each: filter in base64, TAB, the
 #									key's bloom_hash as a signed number;
 #									prints t (may be present) or f
+#	reader.pl --count < pairs		the same, but of cuckoo filters, and prints
+#									the number of copies of the key
 #	reader.pl --describe < filters	one filter in base64 a line; prints what
 #									its header and its layers say
 #
@@ -38,6 +41,12 @@ use constant {
 	NO_CODE      => 60,
 	LIST         => 1,
 	LINES        => 2,
+	CUCKOO_LIST  => 3,
+	TABLE        => 4,
+	MAX_LIST     => 12582912,
+	MAX_RANGE    => 1 << 62,
+	BUCKET_SLOTS => 4,
+	MAX_COPIES   => 255,
 	MASK32       => 0xFFFFFFFF,
 };
 
@@ -131,7 +140,7 @@ sub check_name
 	return;
 }
 
-# One layer from its entry of 12 bytes.
+# One layer of a bloom filter from its entry of 12 bytes.
 sub read_entry
 {
 	my ($entry) = @_;
@@ -159,7 +168,35 @@ sub read_entry
 	return \%layer;
 }
 
-# The contents of one layer, from where they start.  Returns where they end.
+# The layer of a cuckoo filter from its entry of 12 bytes.
+sub read_cuckoo_entry
+{
+	my ($entry) = @_;
+	my ($buckets, $low, $high, $slot_bits, $form) = unpack 'V V v C C', $entry;
+	my %layer = (
+		buckets   => $buckets,
+		capacity  => $high << 32 | $low,
+		slot_bits => $slot_bits,
+		form      => $form);
+
+	die "layer form $form is unknown\n" if $form != CUCKOO_LIST && $form != TABLE;
+	die "layer capacity is out of range\n" if $layer{capacity} > MAX_CAPACITY;
+	if ($buckets == 0)
+	{
+		die "layer without buckets is not an unfinished list\n" if $form != CUCKOO_LIST || $slot_bits != 0;
+		return \%layer;
+	}
+	die "slot bits are out of range\n" if $slot_bits < 5 || $slot_bits > 56;
+	die "range of numbers is too large\n" if $buckets > MAX_RANGE >> ($slot_bits - 1);
+	$layer{range} = $buckets << ($slot_bits - 1);
+	$layer{words} = ((BUCKET_SLOTS * $buckets - 1) * $slot_bits >> 3) + 15 >> 3;
+	die "table is too large\n" if $layer{words} * 8 > MAX_BYTES;
+	die "sized list has no capacity\n" if $form == CUCKOO_LIST && $layer{capacity} == 0;
+	return \%layer;
+}
+
+# The contents of one layer of a bloom filter, from where they start.  Returns
+# where they end.
 sub read_contents
 {
 	my ($layer, $bytes, $start) = @_;
@@ -172,7 +209,7 @@ sub read_contents
 		$layer->{count} = unpack 'Q<', substr $bytes, $start, 8;
 		die "filter ends before its list does\n" if $layer->{count} > $room / 8 - 1;
 		die "list is not shorter than lines\n"
-		  if $layer->{count} > 12582912 || $layer->{words} > 0 && $layer->{count} + 1 >= $layer->{words};
+		  if $layer->{count} > MAX_LIST || $layer->{words} > 0 && $layer->{count} + 1 >= $layer->{words};
 		$length = 8 + 8 * $layer->{count};
 	}
 	die "filter ends before its last layer does\n" if $length > $room;
@@ -196,10 +233,104 @@ sub read_contents
 	return $start + $length;
 }
 
+# The value of a slot.  There are always 8 bytes to read, and a slot of up to 56
+# bits that starts within the first of them ends within the last.
+sub slot
+{
+	my ($layer, $number) = @_;
+	my $bit = $number * $layer->{slot_bits};
+
+	return unpack('Q<', substr $layer->{table}, $bit >> 3, 8) >> ($bit & 7) & (1 << $layer->{slot_bits}) - 1;
+}
+
+# How far behind its own bucket a fingerprint has its alternate bucket.
+sub distance
+{
+	my ($layer, $fingerprint) = @_;
+	my $window = $layer->{buckets} - 1 < 1024 ? $layer->{buckets} - 1 : 1024;
+
+	return 0 if $window == 0;
+	return 1 + (multiply64((multiply64($fingerprint + 1, 0x9E3779B97F4A7C15))[1], $window))[0];
+}
+
+# The numbers in the table, which must be as many as it says and all different.
+sub table_numbers
+{
+	my ($layer) = @_;
+	my $slots = BUCKET_SLOTS * $layer->{buckets};
+	my $bits = $slots * $layer->{slot_bits};
+	my ($used, %numbers) = (0);
+
+	for my $slot (0 .. $slots - 1)
+	{
+		my $value = slot($layer, $slot) or next;
+		my $fingerprint = $value >> 1;
+		my $bucket = $slot >> 2;
+
+		$bucket = ($bucket + $layer->{buckets} - distance($layer, $fingerprint)) % $layer->{buckets} if $value & 1;
+		die "number is in the table twice\n" if $numbers{ $bucket << ($layer->{slot_bits} - 1) | $fingerprint }++;
+		$used++;
+	}
+	die "$used slots are in use and not $layer->{used}\n" if $used != $layer->{used};
+	die "bit is set behind the last slot\n"
+	  if unpack('C', substr $layer->{table}, $bits >> 3, 1) >> ($bits & 7)
+	  || substr($layer->{table}, ($bits >> 3) + 1) =~ /[^\0]/;
+	return \%numbers;
+}
+
+# The contents of a cuckoo filter, from where they start.  Returns where they
+# end.
+sub read_cuckoo_contents
+{
+	my ($layer, $bytes, $start) = @_;
+	my $room = length($bytes) - $start;
+	my $fixed = $layer->{form} == TABLE ? 16 + $layer->{words} * 8 : 8;
+	my $in_table = {};
+
+	# the sizes of the parts
+	die "filter ends before its table or list does\n" if $room < $fixed;
+	my $listed = $layer->{listed} = unpack 'Q<', substr $bytes, $start, 8;
+	die "filter ends before its list does\n" if $listed > ($room - $fixed) / 9;
+	die "list is too long\n" if $layer->{buckets} == 0 && $listed > MAX_LIST;
+	my $end = $start + $fixed + 9 * $listed;
+	my $padded = $end + -($end - $start) % 8;
+	die "filter ends before its list does\n" if $padded > length $bytes;
+	check_zero($bytes, $end, $padded);
+
+	# the table
+	if ($layer->{form} == TABLE)
+	{
+		$layer->{used} = unpack 'Q<', substr $bytes, $start + 8, 8;
+		$layer->{table} = substr $bytes, $start + 16, $layer->{words} * 8;
+		$in_table = table_numbers($layer);
+	}
+
+	# the list
+	my @numbers = unpack 'Q<*', substr $bytes, $start + $fixed, 8 * $listed;
+	my @counts = unpack 'C*', substr $bytes, $start + $fixed + 8 * $listed, $listed;
+	my $distinct = keys %$in_table;
+
+	for my $i (0 .. $#numbers)
+	{
+		die "list is not in ascending order\n" if $i > 0 && $numbers[ $i - 1 ] >= $numbers[$i];
+		die "number is out of range\n" if $layer->{buckets} > 0 && $numbers[$i] >= $layer->{range};
+		die "number in the list has no copies\n" if $counts[$i] == 0;
+		die "too many copies\n" if $in_table->{ $numbers[$i] } && $counts[$i] == MAX_COPIES;
+		$layer->{copies}{ $numbers[$i] } = $counts[$i];
+		$distinct++ unless $in_table->{ $numbers[$i] };
+	}
+	die "form is not the one for $distinct distinct numbers\n"
+	  if $layer->{buckets} > 0 && ($layer->{form} == CUCKOO_LIST) != (9 * $distinct < 8 * $layer->{words});
+	$layer->{empty} = $distinct == 0;
+	return $padded;
+}
+
 # What size mod 64 has to be in a wide filter.
 sub size_code
 {
 	my ($filter) = @_;
+
+	return NO_CODE if $filter->{cuckoo};
 	my $layer = $filter->{layers}[0];
 	my ($first_code, $first_probes) =
 	  @{ { 1 => [ 0, 1 ], 2 => [ 24, 4 ], 3 => [ 39, 5 ], 4 => [ 51, 6 ] }->{ $layer->{groups} } || [] };
@@ -227,7 +358,8 @@ sub read_filter
 	die "larger than a filter may be\n" if $size + LENGTH_WORD > MAX_BYTES;
 	(my $magic, my $version, @filter{qw(scheme class)}, my $count, @filter{qw(growth max_layers fpp)}) =
 	  unpack 'a2 C C C C C C d<', $bytes;
-	die "not a bloom filter\n" if $magic ne 'BF';
+	die "neither a bloom nor a cuckoo filter\n" if $magic ne 'BF' && $magic ne 'CF';
+	$filter{cuckoo} = $magic eq 'CF';
 	die "format version $version is unknown\n" if $version != 1;
 	die "hash scheme $filter{scheme} is unknown\n" if $filter{scheme} > $#SCHEMES;
 	die "key class $filter{class} is unknown\n" if $filter{class} > $#CLASSES && $filter{class} != NAMED;
@@ -236,6 +368,9 @@ sub read_filter
 	die "$count layers\n" if $count < 1 || $count > MAX_LAYERS;
 	die "probability is out of range\n" unless $filter{fpp} >= 1e-12 && $filter{fpp} < 1;
 	die "growth or max_layers is out of range\n" if $filter{growth} > 100 || $filter{max_layers} > MAX_LAYERS;
+	die "cuckoo filter of $count layers\n" if $filter{cuckoo} && $count > 1;
+	die "cuckoo filter has max_layers, or a growth that is no power of two\n"
+	  if $filter{cuckoo} && ($filter{max_layers} != 0 || !grep { $_ == $filter{growth} } 0, 2, 4, 8, 16, 32, 64);
 	die "rotating filter grows or has too many layers\n"
 	  if $filter{max_layers} > 0 && ($filter{growth} != 1 || $count > $filter{max_layers});
 
@@ -256,7 +391,8 @@ sub read_filter
 	my $entries_end = $offset + ENTRY_BYTES * ($count - 1);
 	my $contents = align($entries_end, 8);
 	die "filter ends before its layer entries do\n" if $size < $contents;
-	push @layers, read_entry(substr $bytes, HEADER_BYTES - ENTRY_BYTES, ENTRY_BYTES);
+	my $first_entry = substr $bytes, HEADER_BYTES - ENTRY_BYTES, ENTRY_BYTES;
+	push @layers, $filter{cuckoo} ? read_cuckoo_entry($first_entry) : read_entry($first_entry);
 	push @layers, read_entry(substr $bytes, $offset + ENTRY_BYTES * ($_ - 1), ENTRY_BYTES) for 1 .. $count - 1;
 	$filter{layers} = \@layers;
 	die "unfinished filter has several layers\n"
@@ -271,7 +407,7 @@ sub read_filter
 		$start = align($start, LINE_BYTES) if $wide;
 		die "filter ends before its last layer does\n" if $start > $size;
 		check_zero($bytes, $end, $start);
-		$end = read_contents($layer, $bytes, $start);
+		$end = $filter{cuckoo} ? read_cuckoo_contents($layer, $bytes, $start) : read_contents($layer, $bytes, $start);
 		$narrow_size += $end - $start;
 		$start = $end;
 	}
@@ -313,11 +449,43 @@ sub lines_contain
 	return 1;
 }
 
+# Is the number in the table?  As the format says to look for it, not by what
+# table_numbers found.
+sub table_contains
+{
+	my ($layer, $number) = @_;
+	my $fingerprint = $number & (1 << $layer->{slot_bits} - 1) - 1;
+	my $bucket = $number >> $layer->{slot_bits} - 1;
+	my $alternate = ($bucket + distance($layer, $fingerprint)) % $layer->{buckets};
+
+	for my $i (0 .. BUCKET_SLOTS - 1)
+	{
+		return 1 if $fingerprint > 0 && slot($layer, BUCKET_SLOTS * $bucket + $i) == 2 * $fingerprint;
+		return 1 if slot($layer, BUCKET_SLOTS * $alternate + $i) == 2 * $fingerprint + 1;
+	}
+	return 0;
+}
+
+# How many copies of the key with this (unsigned) hash does a cuckoo filter have?
+sub copies
+{
+	my ($filter, $hash) = @_;
+	my $layer = $filter->{layers}[0];
+
+	die "bloom filters do not count\n" if !$filter->{cuckoo};
+	my $number = $layer->{buckets} == 0 ? $hash : (multiply64($hash, $layer->{range}))[0];
+	my $copies = $layer->{copies}{$number} || 0;
+
+	$copies++ if $layer->{form} == TABLE && table_contains($layer, $number);
+	return $copies;
+}
+
 # May the key with this (unsigned) hash be in the filter?
 sub contains
 {
 	my ($filter, $hash) = @_;
 
+	return copies($filter, $hash) > 0 if $filter->{cuckoo};
 	for my $layer (@{ $filter->{layers} })
 	{
 		return 1 if $layer->{form} == LIST ? $layer->{hashes}{$hash} : lines_contain($layer, $hash);
@@ -329,12 +497,23 @@ sub describe
 {
 	my ($filter) = @_;
 	my $class = defined $filter->{name} ? $filter->{name} : $CLASSES[ $filter->{class} ];
-	my $text = sprintf 'bloom class="%s" scheme=%s fpp=%.15g growth=%d max_layers=%d bytes=%d layers=%d',
+	my $text = sprintf '%s class="%s" scheme=%s fpp=%.15g growth=%d max_layers=%d bytes=%d layers=%d',
+	  $filter->{cuckoo} ? 'cuckoo' : 'bloom',
 	  $class, $SCHEMES[ $filter->{scheme} ], @{$filter}{qw(fpp growth max_layers bytes)},
 	  scalar @{ $filter->{layers} };
 
 	for my $layer (@{ $filter->{layers} })
 	{
+		if ($filter->{cuckoo})
+		{
+			$text .= sprintf ' [%s buckets=%d slot_bits=%d capacity=%s used=%s listed=%d]',
+			  $layer->{form} == TABLE ? 'table' : 'list',
+			  @{$layer}{qw(buckets slot_bits)},
+			  $layer->{capacity} || 'unfinished',
+			  $layer->{form} == TABLE ? $layer->{used} : '-',
+			  $layer->{listed};
+			next;
+		}
 		$text .= sprintf ' [%s words=%d groups=%d probes=%d capacity=%s count=%s]',
 		  $layer->{form} == LIST ? 'list' : 'lines',
 		  @{$layer}{qw(words groups probes)},
@@ -351,12 +530,13 @@ sub main
 	my ($mode) = @_;
 	my ($last, $filter) = ('');
 
-	die "usage: reader.pl [--describe]\n" if @_ > 1 || defined $mode && $mode ne '--describe';
+	$mode = '' if !defined $mode;
+	die "usage: reader.pl [--describe | --count]\n" if @_ > 1 || $mode !~ /\A(?:--describe|--count|)\z/;
 	while (my $row = <STDIN>)
 	{
 		chomp $row;
 		eval {
-			if (defined $mode)
+			if ($mode eq '--describe')
 			{
 				print describe(read_filter(from_base64($row))), "\n";
 				return 1;
@@ -367,7 +547,8 @@ sub main
 			die "hash $hash is not a bigint\n" if $hash ne sprintf '%d', $hash;
 			$filter = read_filter(from_base64($text)) if $text ne $last;
 			$last = $text;
-			print contains($filter, $hash & 0xFFFFFFFFFFFFFFFF) ? "t\n" : "f\n";
+			$hash &= 0xFFFFFFFFFFFFFFFF;
+			print $mode eq '--count' ? copies($filter, $hash) : contains($filter, $hash) ? 't' : 'f', "\n";
 			1;
 		} or die "line $.: $@";
 	}

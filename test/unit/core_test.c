@@ -627,6 +627,189 @@ test_format_bad_input(void)
 	CHECK(accepted > 1000 && rejected > 20000, "accepted %u, rejected %u", accepted, rejected);
 }
 
+/* ----------------------------------------------------------------
+ * Cuckoo tables
+ * ----------------------------------------------------------------
+ */
+
+static int
+compare_words(const void *a, const void *b)
+{
+	uint64_t	x = *(const uint64_t *) a;
+	uint64_t	y = *(const uint64_t *) b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Are exactly these numbers in the table? */
+static bool
+table_holds(const uint8_t *slots, bf_table table, uint64_t *numbers, size_t n)
+{
+	uint64_t   *found = malloc((table.buckets * BF_BUCKET_SLOTS + 1) * sizeof(uint64_t));
+	size_t		count = bf_table_numbers(slots, table, found);
+	bool		same;
+
+	qsort(found, count, sizeof(uint64_t), compare_words);
+	qsort(numbers, n, sizeof(uint64_t), compare_words);
+	same = count == n && memcmp(found, numbers, n * sizeof(uint64_t)) == 0;
+	free(found);
+	return same;
+}
+
+/*
+ * Random inserts and removals against a plain array, through every width and
+ * around every size; a failed insert leaves each byte as it was.
+ */
+static void
+test_table_operations(void)
+{
+	for (int round = 0; round < 400; round++)
+	{
+		bf_table	table = {1 + next_random() % (round % 4 == 0 ? 3 : 3000),
+		(uint8_t) (BF_MIN_SLOT_BITS + next_random() % (BF_MAX_SLOT_BITS - BF_MIN_SLOT_BITS + 1))};
+		size_t		bytes;
+		uint8_t    *slots;
+		uint8_t    *copy;
+		uint64_t   *numbers;
+		size_t		n = 0;
+		unsigned	wrong = 0;
+		size_t		steps = (size_t) table.buckets * 8;
+
+		if (bf_table_range(table) > BF_MAX_RANGE)
+			table.slot_bits = 40;
+		bytes = (size_t) bf_table_words(table) * 8;
+		slots = allocate(bytes);	/* exact: the memory checker watches */
+		copy = allocate(bytes);
+		numbers = malloc((table.buckets * BF_BUCKET_SLOTS + 1) * sizeof(uint64_t));
+		for (size_t step = 0; step < steps; step++)
+		{
+			uint64_t	number = bf_table_number(table, next_random());
+
+			/* in the first half mostly in, then mostly out */
+			if (n == 0 || next_random() % 8 < (step < steps * 3 / 4 ? 7 : 2))
+			{
+				if (bf_table_find(slots, table, number))
+					continue;
+				memcpy(copy, slots, bytes);
+				if (bf_table_insert(slots, table, number))
+					numbers[n++] = number;
+				else
+					wrong += memcmp(copy, slots, bytes) != 0;
+			}
+			else
+			{
+				size_t		i = next_random() % n;
+
+				wrong += !bf_table_find(slots, table, numbers[i]);
+				wrong += !bf_table_remove(slots, table, numbers[i]);
+				wrong += bf_table_find(slots, table, numbers[i]);
+				numbers[i] = numbers[--n];
+			}
+			if (step % (steps / 8 + 1) == 0)
+			{
+				for (size_t i = 0; i < n; i++)
+					wrong += !bf_table_find(slots, table, numbers[i]);
+				wrong += bf_table_check(slots, table, n) != NULL;
+			}
+		}
+		CHECK(wrong == 0 && table_holds(slots, table, numbers, n), "%u wrong with %llu buckets of %u bits",
+			  wrong, (unsigned long long) table.buckets, table.slot_bits);
+		free(slots);
+		free(copy);
+		free(numbers);
+	}
+}
+
+/*
+ * Filled to the brim in order and at random: next to nothing is left over, and
+ * the false positives are those that the geometry promises.  Growing keeps
+ * every number.
+ */
+static void
+test_table_load(void)
+{
+	static const uint64_t capacities[] = {1, 7, 100, 1000, 20000, 1000000};
+	static const double targets[] = {0.5, 0.1, 0.01, 0.001, 1e-6};
+
+	for (unsigned c = 0; c < sizeof(capacities) / sizeof(capacities[0]); c++)
+	{
+		for (unsigned t = 0; t < 2 * sizeof(targets) / sizeof(targets[0]); t++)
+		{
+			double		fpp = targets[t / 2];
+			bf_table	table = bf_table_for(capacities[c], fpp, 0);
+			bf_table	larger = {table.buckets * 2, (uint8_t) (table.slot_bits - 1)};
+			uint64_t	full = bf_table_full(table);
+			uint8_t    *slots = allocate((size_t) bf_table_words(table) * 8);
+			uint64_t   *numbers = malloc(full * sizeof(uint64_t));
+			uint64_t	n = 0;
+			uint64_t	distinct = 0;
+			uint64_t	left = 0;
+			uint64_t	hits = 0;
+
+			for (uint64_t i = 0; i < full; i++)
+				numbers[i] = bf_table_number(table, next_random());
+			if (t % 2 == 0)
+				qsort(numbers, full, sizeof(uint64_t), compare_words);
+			for (uint64_t i = 0; i < full; i++)
+			{
+				if (bf_table_find(slots, table, numbers[i]))
+					continue;
+				distinct++;
+				if (bf_table_insert(slots, table, numbers[i]))
+					numbers[n++] = numbers[i];
+				else
+					left++;
+			}
+			CHECK(left <= 3 + distinct / (table.slot_bits > 6 ? 5000 : 150), "%llu of %llu left over, %llu buckets of %u bits, order %u",
+				  (unsigned long long) left, (unsigned long long) distinct, (unsigned long long) table.buckets, table.slot_bits, t % 2);
+			for (uint64_t i = 0; i < 200000; i++)
+				hits += bf_table_find(slots, table, bf_table_number(table, next_random()));
+			CHECK(hits / 200000.0 <= 1.1 * fpp + 2e-5 || capacities[c] < 100, "target %g, measured %g", fpp, hits / 200000.0);
+			CHECK(bf_table_check(slots, table, n) == NULL, "%s", bf_table_check(slots, table, n));
+			if (table.slot_bits > BF_MIN_SLOT_BITS)
+			{
+				uint8_t    *moved = allocate((size_t) bf_table_words(larger) * 8);
+				uint64_t   *missing = malloc(n * sizeof(uint64_t));
+				uint64_t	count = bf_table_move(slots, table, moved, larger);
+
+				CHECK(bf_table_range(larger) == bf_table_range(table), "range");
+				CHECK(count + bf_table_missing(slots, table, moved, larger, missing) == n, "moved %llu of %llu",
+					  (unsigned long long) count, (unsigned long long) n);
+				CHECK(n - count <= n / 10000, "%llu did not move", (unsigned long long) (n - count));
+				CHECK(count < n || table_holds(moved, larger, numbers, n), "another set after growing");
+				free(moved);
+				free(missing);
+			}
+			free(slots);
+			free(numbers);
+		}
+	}
+}
+
+/* Space and capacity are as promised, at any size. */
+static void
+test_table_geometry(void)
+{
+	for (uint64_t n = 1; n < 3000000; n += 1 + n / 7)
+	{
+		for (double fpp = 0.9; fpp > 1e-12; fpp /= 3.7)
+		{
+			bf_table	table = bf_table_for(n, fpp, 0);
+			bf_table	growing = bf_table_for(n, fpp, 2);
+			double		bits = ceil(log2((double) n / (double) table.buckets / fpp)) + 1;
+
+			CHECK(bf_table_full(table) >= n && growing.buckets == table.buckets, "n=%llu", (unsigned long long) n);
+			CHECK(table.buckets == 1 || bf_table_full((bf_table) {table.buckets - 1, table.slot_bits}) < n, "n=%llu", (unsigned long long) n);
+			CHECK(table.slot_bits <= (bits > BF_MIN_SLOT_BITS ? bits : BF_MIN_SLOT_BITS), "n=%llu fpp=%g: %u bits", (unsigned long long) n, fpp, table.slot_bits);
+			CHECK(growing.slot_bits > table.slot_bits || table.slot_bits == BF_MIN_SLOT_BITS || growing.slot_bits == BF_MAX_SLOT_BITS ||
+				  bf_table_range(growing) >= BF_MAX_RANGE / 2, "no headroom for n=%llu fpp=%g", (unsigned long long) n, fpp);
+			CHECK(growing.slot_bits <= BF_MAX_SLOT_BITS && bf_table_range(growing) <= BF_MAX_RANGE, "n=%llu", (unsigned long long) n);
+		}
+	}
+	CHECK(bf_table_words(bf_table_for(1000000, 0.001, 0)) * 64 <= 14e6, "space of a fixed table");
+	CHECK(bf_table_words(bf_table_for(1000000, 0.001, 2)) * 64 <= 15.5e6, "space of a growing table");
+}
+
 /* Each rule of the validator, broken on purpose. */
 static void
 test_format_rules(void)
@@ -744,6 +927,9 @@ main(void)
 	test_format_bad_input();
 	test_format_rules();
 	test_long_list_in_pieces();
+	test_table_geometry();
+	test_table_operations();
+	test_table_load();
 	printf("core: %d passed, %d failed\n", passed, failed);
 	return failed > 0;
 }

@@ -1,0 +1,166 @@
+-- The type cuckoo: a multiset that can delete.  What it shares with bloom (keys,
+-- classes, input, glue) has its own tests; here it is asked whether it is shared.
+
+\pset null NULL
+
+-- added twice, deleted once: still there
+SELECT cuckoo_count(f, 1) AS one, cuckoo_count(f, 2) AS two, cuckoo_count(f, 3) AS three, cuckoo_count(f, 4) AS none,
+       cuckoo_contains_each(cuckoo_delete_all(f, array[1, 2, 3, 4]), array[1, 2, 3, 4]) AS after_one_delete,
+       cuckoo_contains_each(cuckoo_delete_all(f, array[1, 2, 3, 2, 3]), array[1, 2, 3, 4]) AS after_two
+FROM (SELECT cuckoo_add_all(cuckoo_new(100), array[1, 2, 2, 3, 3, 3]) AS f) x;
+-- a filter and the same without what was added last
+SELECT cuckoo_delete(cuckoo_add(f, 5000), 5000) = f AS as_before, cuckoo_delete_all(f, array_agg(n)) = cuckoo_delete_all(cuckoo_add(cuckoo_new(1000), 0), array[0]) AS empty_again
+FROM (SELECT cuckoo_add_all(cuckoo_new(1000), array_agg(n)) AS f FROM generate_series(1, 50) n) x, generate_series(1, 50) n GROUP BY f;
+-- all of a table deleted: an empty list again
+SELECT (cuckoo_stats(f)).bytes > 1000 AS was_table, (cuckoo_stats(g)).bytes, cuckoo_cardinality(g), cuckoo_fpp(g)
+FROM (SELECT f, cuckoo_delete_all(f, keys) AS g FROM (SELECT cuckoo_agg(n, 1000) AS f, array_agg(n) AS keys FROM generate_series(1, 1000) n) x) y;
+
+-- deleting what is not there changes nothing
+SELECT count(*) FILTER (WHERE cuckoo_delete(f, -n) = f) AS unchanged, count(*) FILTER (WHERE cuckoo_contains(f, -n)) AS false_positives
+FROM (SELECT cuckoo_agg(n, NULL, 1e-6) AS f FROM generate_series(1, 1000) n) x, generate_series(1, 1000) n;
+SELECT cuckoo_delete(f, 1) = f AS of_an_empty_one, cuckoo_delete_all(f, array['x']) = f AS of_any_class FROM (VALUES (cuckoo_new(10))) v(f);
+
+-- millions of copies: the count saturates, the key stays for ever, its neighbours do not care
+CREATE TABLE hot AS SELECT cuckoo_agg(CASE WHEN n <= 1000000 THEN 0 ELSE n END) AS f, cuckoo_agg(n) FILTER (WHERE n > 1000000) AS others FROM generate_series(1, 1010000) n;
+SELECT cuckoo_count(f, 0) AS copies, cuckoo_count(f, 1000001) AS of_another, (cuckoo_stats(f)).bytes <= 1.2 * (cuckoo_stats(others)).bytes AS small,
+       cuckoo_cardinality(f) AS keys FROM hot;
+SELECT cuckoo_delete_all(f, array_fill(0, array[1000])) = f AS frozen, cuckoo_contains(cuckoo_delete(f, 1000001), 1000001) AS of_another FROM hot;
+SELECT n AS added, cuckoo_count(f, 7) AS counted, cuckoo_count(g, 7) AS after_deleting_all
+FROM (VALUES (1), (2), (3), (100), (253), (254), (255), (256), (1000)) v(n),
+LATERAL (SELECT cuckoo_add_all(cuckoo_add_all(cuckoo_new(1000), array_agg(i)), array_fill(7, array[n])) FROM generate_series(1001, 1900) i) w(f),
+LATERAL (SELECT cuckoo_delete_all(f, array_fill(7, array[n]))) d(g) ORDER BY n;
+
+-- keys: SQL-equal is equal, classes are kept apart
+SELECT cuckoo_contains(cuckoo_agg(1::smallint), 1::bigint) AS integers, cuckoo_contains(cuckoo_agg('a '::char(5)), 'a'::text) AS padded, cuckoo_agg('x'::name) @> 'x' AS name,
+       cuckoo_agg(1.0) @> 1.00 AS numeric, cuckoo_agg('-0'::float8) @> 0::float8 AS zero, cuckoo_agg(row(1, 'a'::text)) @> row(1::bigint, 'a'::varchar) AS record, cuckoo_agg(array[1, 2]) @> array[1, 2]::bigint[] AS "array";
+SELECT outcome('SELECT cuckoo_contains(cuckoo_agg(1), ''a'')');
+SELECT outcome('SELECT cuckoo_add(cuckoo_agg(1), ''a''::text)');
+SELECT outcome('SELECT cuckoo_delete(cuckoo_agg(1), ''a''::text)');
+SELECT outcome('SELECT cuckoo_count(cuckoo_agg(''a''::text), 1)');
+SELECT outcome('SELECT cuckoo_merge(cuckoo_agg(''a''::text, 10), cuckoo_agg(1, 10))');
+SELECT outcome('SELECT cuckoo_agg(k::citext) FROM keys');
+SELECT outcome('SELECT cuckoo_agg(c) FROM (SELECT k::citext AS c FROM keys OFFSET 0) x');
+SELECT outcome('SELECT cuckoo_agg(''pg_class''::regclass)');
+
+-- NULL and nothing
+SELECT cuckoo_contains(NULL, 1) AS a, cuckoo_contains(cuckoo_agg(1), NULL::int) AS b, cuckoo_add(NULL, 1) AS c, cuckoo_add(cuckoo_agg(1), NULL::int) = cuckoo_agg(1) AS d,
+       cuckoo_delete(NULL, 1) AS e, cuckoo_delete(cuckoo_agg(1), NULL::int) = cuckoo_agg(1) AS f, cuckoo_delete_all(cuckoo_agg(1), NULL::int[]) = cuckoo_agg(1) AS g,
+       cuckoo_delete_all(cuckoo_agg(1), '{}'::int[]) = cuckoo_agg(1) AS h, cuckoo_delete_all(cuckoo_agg(1), array[NULL, 1]) @> 1 AS i, cuckoo_count(cuckoo_agg(1), NULL::int) AS j;
+SELECT cuckoo_agg(n) IS NOT NULL AS not_null, cuckoo_contains(cuckoo_agg(n), 1) AS contains, cuckoo_cardinality(cuckoo_agg(n)) AS keys, cuckoo_cardinality(cuckoo_merge_agg(NULL)) AS merged
+FROM generate_series(1, 0) n;
+SELECT cuckoo_contains_any(f, array[9, NULL]) AS "any", cuckoo_contains_any(f, array[1, NULL]) AS any_found, cuckoo_contains_all(f, array[1, NULL]) AS "all", cuckoo_contains_all(f, array[9, NULL]) AS all_not,
+       cuckoo_contains_any(f, '{}'::int[]) AS any_empty, cuckoo_contains_all(f, '{}'::int[]) AS all_empty, cuckoo_contains_each(f, array[[1, 2], [NULL, 9]]) AS each
+FROM (SELECT cuckoo_agg(n) AS f FROM generate_series(1, 3) n) x;
+
+-- parameters
+SELECT outcome('SELECT cuckoo_new(0)');
+SELECT outcome('SELECT cuckoo_new(10, 1)');
+SELECT outcome('SELECT cuckoo_new(NULL)');
+SELECT outcome('SELECT cuckoo_new(10, 0.01, 3)');
+SELECT outcome('SELECT cuckoo_new(10, 0.01, 128)');
+SELECT outcome('SELECT cuckoo_new(10, 0.01, 1)');
+SELECT outcome('SELECT cuckoo_new(10, growth => -2)');
+SELECT outcome('SELECT cuckoo_plan(10, growth => 5)');
+SELECT outcome('SELECT cuckoo_new(1000000000)');
+SELECT outcome('SELECT cuckoo_agg(1, 1000000000)');
+SELECT outcome('SELECT cuckoo_agg(n, n) FROM generate_series(1, 3) n');
+SELECT outcome('SELECT cuckoo_agg_transition(NULL, 1)');
+SELECT outcome('SELECT cuckoo_merge_agg_transition(cuckoo_new(1), cuckoo_new(1))');
+
+-- merging: counts add up
+SELECT cuckoo_count(m, 1) AS a_only, cuckoo_count(m, 500) AS both, cuckoo_count(m, 900) AS b_only, cuckoo_count(m, 901) AS neither, m = cuckoo_merge(b, a) AS either_way,
+       cuckoo_count(cuckoo_merge(m, m), 500) AS doubled, m = cuckoo_agg_of_both AS as_if_at_once
+FROM (SELECT cuckoo_merge(a, b) AS m, a, b, cuckoo_agg_of_both FROM
+  (SELECT cuckoo_agg(n, 1000) FILTER (WHERE n <= 600) AS a, cuckoo_agg(n, 1000) FILTER (WHERE n BETWEEN 400 AND 900) AS b FROM generate_series(1, 900) n) x,
+  (SELECT cuckoo_agg(n, 1000) AS cuckoo_agg_of_both FROM (SELECT generate_series(1, 600) UNION ALL SELECT generate_series(400, 900)) u(n)) y) z;
+SELECT cuckoo_count(cuckoo_merge(a, b), 7) AS "200 + 100" FROM (SELECT cuckoo_add_all(cuckoo_new(10), array_fill(7, array[200])) AS a, cuckoo_add_all(cuckoo_new(10), array_fill(7, array[100])) AS b) x;
+-- doublings are no obstacle, another geometry is; an empty filter never is
+SELECT (cuckoo_stats(a)).slot_bits AS small, (cuckoo_stats(b)).slot_bits AS grown, cuckoo_cardinality(cuckoo_merge(a, b)) AS keys, cuckoo_merge(a, b) = cuckoo_merge(b, a) AS either_way,
+       cuckoo_contains_all(cuckoo_merge(a, b), ARRAY(SELECT generate_series(1, 5000))) AS found
+FROM (SELECT cuckoo_agg(n, 1000) FILTER (WHERE n <= 1000) AS a, cuckoo_add_all(cuckoo_new(1000), array_agg(n) FILTER (WHERE n > 1000)) AS b FROM generate_series(1, 5000) n) x;
+SELECT outcome('SELECT cuckoo_merge(cuckoo_agg(1, 1000), cuckoo_agg(1, 1001, 0.01))');
+SELECT outcome('SELECT cuckoo_merge(cuckoo_agg(1, 1000, 0.02), cuckoo_agg(1, 1000, 0.01))');
+SELECT outcome('SELECT cuckoo_merge(cuckoo_add(cuckoo_new(1000, growth => 4), 1), cuckoo_agg(1, 1000))');
+SELECT cuckoo_merge(cuckoo_new(77), f) = f AS with_empty, cuckoo_merge(f, cuckoo_new(77)) = f AS and_back FROM (SELECT cuckoo_agg(n, 1000) AS f FROM generate_series(1, 9) n) x;
+SELECT m = whole AS same_bytes, cuckoo_cardinality(m) AS keys FROM
+  (SELECT cuckoo_merge_agg(f) AS m FROM (SELECT cuckoo_agg(n, 3000, 0.001) AS f FROM generate_series(1, 3000) n GROUP BY n % 7 UNION ALL SELECT NULL UNION ALL SELECT cuckoo_new(5)) x) y,
+  (SELECT cuckoo_agg(n, 3000, 0.001) AS whole FROM generate_series(1, 3000) n) z;
+SELECT sum(cuckoo_cardinality(m)) FROM (SELECT cuckoo_merge_agg(f) OVER (ORDER BY g ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS m
+  FROM (SELECT g, cuckoo_agg(n + g * 100, 1000) AS f FROM generate_series(1, 100) n, generate_series(1, 4) g GROUP BY g) x) y;
+
+-- as a window, with groups, distinct, filtered, ordered
+SELECT max(cuckoo_cardinality(f)), min(cuckoo_cardinality(f)) FROM (SELECT cuckoo_agg(n) OVER (ORDER BY n ROWS 99 PRECEDING) AS f FROM generate_series(1, 500) n) x;
+SELECT count(*) FILTER (WHERE cuckoo_contains(f, n)) AS found, count(*) FROM (SELECT n % 5000 AS g, cuckoo_agg(n) AS f FROM keys GROUP BY 1) x JOIN keys ON n % 5000 = g;
+SELECT count(*) FILTER (WHERE cuckoo_count(f, n) = 1 + (n <= 10)::int) AS right FROM (SELECT cuckoo_agg(x) AS f FROM (SELECT generate_series(1, 1000) UNION ALL SELECT generate_series(1, 10)) y(x)) z, generate_series(1, 1000) n;
+
+-- the planner knows a constant filter
+CREATE TABLE visits AS SELECT n AS id, n % 10000 AS customer FROM generate_series(1, 100000) n;
+ANALYZE visits;
+SELECT cuckoo_agg(n) AS filter FROM generate_series(1, 100) n \gset
+SELECT plan_has(format('SELECT * FROM visits WHERE cuckoo_contains(%L, customer)', :'filter'), 'Filter: cuckoo_contains') AS filters,
+       plan_has('SELECT count(*) FROM visits WHERE (SELECT cuckoo_agg(n) FROM generate_series(1, 100) n) @> customer', '^ *InitPlan') AS made_once;
+CREATE FUNCTION estimated_rows(query text) RETURNS float8 LANGUAGE plpgsql AS $$
+DECLARE
+  plan json;
+BEGIN
+  EXECUTE 'EXPLAIN (FORMAT json) ' || query INTO plan;
+  RETURN (plan -> 0 -> 'Plan' ->> 'Plan Rows')::float8;
+END $$;
+SELECT estimated_rows(format('SELECT * FROM visits WHERE cuckoo_contains(%L, customer)', :'filter')) BETWEEN 700 AND 1600 AS function,
+       estimated_rows(format('SELECT * FROM visits WHERE %L::cuckoo @> customer', :'filter')) BETWEEN 700 AND 1600 AS operator,
+       estimated_rows('SELECT * FROM visits WHERE cuckoo_contains((SELECT cuckoo_agg(n) FROM generate_series(1, 100) n), customer)') > 90000 AS prefilter;
+SELECT count(*) FROM visits WHERE cuckoo_contains((SELECT cuckoo_agg(n, 100, 1e-9) FROM generate_series(1, 100) n), customer);
+
+-- as a variable (in place since PostgreSQL 18)
+DO $$
+DECLARE
+  f cuckoo := cuckoo_new(100);
+  g cuckoo;
+BEGIN
+  FOR i IN 1 .. 3000 LOOP
+    f := cuckoo_add(f, i);
+    IF i > 500 THEN
+      f := cuckoo_delete(f, i - 500);
+    END IF;
+    IF i % 250 = 0 THEN
+      ASSERT cuckoo_contains_all(f, ARRAY(SELECT generate_series(greatest(1, i - 499), i))), 'a key is lost';
+      g := f;
+      g := cuckoo_delete_all(g, ARRAY(SELECT generate_series(greatest(1, i - 499), i)));
+      ASSERT cuckoo_cardinality(g) = 0 AND cuckoo_cardinality(f) BETWEEN least(i, 499) AND 501, 'not all are deleted';
+    END IF;
+  END LOOP;
+  ASSERT cuckoo_cardinality(f) BETWEEN 498 AND 500;
+  BEGIN
+    f := cuckoo_delete(f, 'text');
+    ASSERT false, 'a key of another class was taken';
+  EXCEPTION WHEN datatype_mismatch THEN
+    ASSERT cuckoo_contains_all(f, ARRAY(SELECT generate_series(2501, 3000))), 'an error left its mark';
+  END;
+  f := cuckoo_add_all(f, array_fill(2999, array[300]));
+  ASSERT cuckoo_count(f, 2999) = 255;
+  f := cuckoo_delete(f, 2999);
+  ASSERT cuckoo_count(f, 2999) = 255 AND f @> 2999;
+END $$;
+SET statement_timeout = '1s';
+DO $$
+DECLARE
+  f cuckoo := cuckoo_new(1000);
+  first int[] := ARRAY(SELECT generate_series(1, 20000));
+  more int[];
+BEGIN
+  f := cuckoo_add_all(f, first);
+  BEGIN
+    FOR i IN 1 .. 1000 LOOP
+      more := ARRAY(SELECT generate_series(i * 100000, i * 100000 + 99999));
+      f := cuckoo_add_all(f, more);
+      f := cuckoo_delete_all(f, more);
+    END LOOP;
+  EXCEPTION WHEN query_canceled THEN
+    ASSERT cuckoo_contains_all(f, first), 'a key is lost';
+    more := ARRAY(SELECT -n FROM generate_series(1, 300000) n);
+    f := cuckoo_add_all(f, more);
+    ASSERT cuckoo_contains_all(f, first || more), 'a key is lost';
+  END;
+END $$;
+RESET statement_timeout;
+DROP TABLE hot, visits;

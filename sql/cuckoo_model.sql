@@ -1,0 +1,97 @@
+-- A million random operations on a cuckoo filter, held against a table of
+-- counters: zero false negatives at any point; counts never too low, and too high
+-- only where two keys have the same fingerprint.
+
+CREATE FUNCTION model_run(seed bigint, keys int, capacity int, fpp float8, growth int, operations int,
+  OUT added bigint, OUT deleted bigint, OUT merges bigint, OUT round_trips bigint, OUT false_negatives bigint,
+  OUT counts_too_low bigint, OUT counts_too_high bigint, OUT counts_compared bigint, OUT false_positives float8, OUT target float8)
+LANGUAGE plpgsql AS $$
+DECLARE
+  f cuckoo := cuckoo_new(capacity, fpp, growth);
+  other cuckoo;
+  model int[] := array_fill(0, array[keys]);
+  universe bigint[] := ARRAY(SELECT bloom_hash(n + seed * 1000003) FROM generate_series(1, keys) n);
+  strange bigint[] := ARRAY(SELECT bloom_hash(-n - seed * 1000003) FROM generate_series(1, 20000) n);
+  random bigint := seed;
+  batch bigint[];
+  picks int[];
+  k int;
+  size int;
+  step int := 0;
+  done bigint := 0;
+  filling bool := true;
+BEGIN
+  added := 0; deleted := 0; merges := 0; round_trips := 0; false_negatives := 0;
+  counts_too_low := 0; counts_too_high := 0; counts_compared := 0; target := fpp;
+  WHILE done < operations LOOP
+    step := step + 1;
+    random := bloom_hash(random);
+    size := 1 + abs(random % 400);
+    -- it fills and empties in turn
+    IF step % 500 = 0 THEN
+      filling := NOT filling;
+    END IF;
+    picks := ARRAY(SELECT 1 + abs(bloom_hash(random + n) % CASE WHEN bloom_hash(n - random) % 8 = 0 THEN 16 ELSE keys END) FROM generate_series(1, size) n);
+    batch := '{}';
+    IF abs((random >> 20) % 5) < (CASE WHEN filling THEN 3 ELSE 1 END) THEN
+      FOREACH k IN ARRAY picks LOOP
+        model[k] := model[k] + 1;
+        batch := batch || universe[k];
+      END LOOP;
+      added := added + size;
+      IF (random >> 30) % 10 = 0 THEN
+        -- by way of a filter of its own
+        other := cuckoo_add_all(cuckoo_new(capacity, fpp, growth), batch);
+        f := CASE WHEN (random >> 40) % 2 = 0 THEN cuckoo_merge(f, other) ELSE cuckoo_merge(other, f) END;
+        merges := merges + 1;
+      ELSIF size < 20 THEN
+        FOR i IN 1 .. size LOOP
+          f := cuckoo_add(f, batch[i]);
+        END LOOP;
+      ELSE
+        f := cuckoo_add_all(f, batch);
+      END IF;
+    ELSE
+      FOREACH k IN ARRAY picks LOOP
+        -- only what is there; a saturated key stays
+        IF model[k] > 0 THEN
+          IF model[k] < 255 THEN
+            model[k] := model[k] - 1;
+          END IF;
+          batch := batch || universe[k];
+        END IF;
+      END LOOP;
+      deleted := deleted + cardinality(batch);
+      IF cardinality(batch) BETWEEN 1 AND 20 THEN
+        FOR i IN 1 .. cardinality(batch) LOOP
+          f := cuckoo_delete(f, batch[i]);
+        END LOOP;
+      ELSE
+        f := cuckoo_delete_all(f, batch);
+      END IF;
+    END IF;
+    done := done + greatest(cardinality(batch), 1);
+    IF step % 7 = 0 THEN
+      f := CASE (random >> 44) % 2 WHEN 0 THEN f::text::cuckoo ELSE f::bytea::cuckoo END;
+      round_trips := round_trips + 1;
+    END IF;
+    IF step % 50 = 0 OR done >= operations THEN
+      SELECT false_negatives + count(*) INTO false_negatives
+      FROM unnest(cuckoo_contains_each(f, universe), model) u(answer, n) WHERE n > 0 AND NOT answer;
+    END IF;
+    IF step % 500 = 0 OR done >= operations THEN
+      SELECT counts_too_low + count(*) FILTER (WHERE counted < least(n, 255)), counts_too_high + count(*) FILTER (WHERE counted > least(n, 255)), counts_compared + count(*)
+      INTO counts_too_low, counts_too_high, counts_compared
+      FROM unnest(universe, model) u(key, n), LATERAL (SELECT cuckoo_count(f, key) AS counted) c;
+    END IF;
+  END LOOP;
+  SELECT avg(answer::int) INTO false_positives FROM unnest(cuckoo_contains_each(f, strange)) u(answer);
+END $$;
+
+-- fpp, keys, capacity: growing from little, roomy, fixed and overfull
+SELECT seed, fpp, capacity, growth, added + deleted >= operations AS all_done, merges > 20 AS merged, round_trips > 100 AS travelled, false_negatives, counts_too_low,
+       counts_too_high <= 1.2 * fpp * counts_compared AS collisions_within_fpp, r.false_positives <= 1.1 * r.target OR (growth = 0 AND capacity < 10000) AS fpp_met
+FROM (VALUES (20261116, 20000, 100, 0.01::float8, 2, 400000), (20261117, 20000, 30000, 0.001, 2, 200000),
+             (20261118, 20000, 12000, 0.02, 0, 200000), (20261119, 5000, 500, 0.05, 4, 200000)) v(seed, keys, capacity, fpp, growth, operations),
+LATERAL model_run(seed, keys, capacity, fpp, growth, operations) r ORDER BY seed;
+DROP FUNCTION model_run;

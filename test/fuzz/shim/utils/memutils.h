@@ -1,0 +1,4 @@
+/*
+ * memutils.h
+ *		Nothing that postgres.h of the shim does not have.
+ */
