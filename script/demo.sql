@@ -34,6 +34,17 @@ WHERE dim.region = 'EU'
 SELECT count(*), sum(amount) FROM fact JOIN dim ON fact.dim_id = dim.id WHERE dim.region = 'EU';
 
 \echo
+\echo === Filters that can delete: redeem a coupon, ask again.
+\echo
+CREATE TABLE coupons AS SELECT 'C-' || n AS code FROM generate_series(1, 100000) n;
+CREATE TABLE coupon_filter AS SELECT cuckoo_agg(code) AS live FROM coupons;
+SELECT cuckoo_contains(live, 'C-4711') AS before FROM coupon_filter;
+WITH redeemed AS (DELETE FROM coupons WHERE code = 'C-4711' RETURNING code)
+UPDATE coupon_filter SET live = cuckoo_delete_all(live, ARRAY(SELECT code FROM redeemed));
+SELECT cuckoo_contains(live, 'C-4711') AS after, pg_size_pretty(pg_table_size('coupons')) AS coupons,
+       pg_size_pretty((cuckoo_stats(live)).bytes) AS filter FROM coupon_filter;
+
+\echo
 \echo === What does it cost?  Ask before building, and after.
 \echo
 SELECT * FROM bloom_plan(1000000, 0.01);
