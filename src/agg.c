@@ -40,6 +40,7 @@ typedef struct FilterState
 	double		fpp;
 	uint64		capacity;		/* 0: sized at the end */
 	uint32		count;			/* hashes */
+	uint32		sorted;			/* so many are in order, and worth a look */
 	uint8		is_lines;		/* bit lines instead of hashes */
 	uint8		name_length;	/* of the class */
 	uint8		growth;			/* as in bf_filter */
@@ -219,9 +220,12 @@ builder_lines(AnyBuilder *builder)
 	return builder->bloom.lines;
 }
 
-/* Make a state of what a builder holds, with room for more. */
+/*
+ * Make a state of what a builder holds, with room for more.  So many hashes were
+ * added to it: if many of them were repetitions, look for more of those.
+ */
 static Pointer
-make_state(StateOwner owner, AnyBuilder *builder)
+make_state(StateOwner owner, AnyBuilder *builder, uint32 added)
 {
 	const BuilderMethods *methods = builder->base.methods;
 	const uint8 *lines = builder_lines(builder);
@@ -283,6 +287,8 @@ make_state(StateOwner owner, AnyBuilder *builder)
 	else
 	{
 		state->count = (uint32) count;
+		if (methods == &bloom_methods && state->count < added - added / 4 && builder->bloom.sorted == state->count)
+			state->sorted = state->count;
 		memcpy(state_hashes(state), hashes, sizeof(uint64) * count);
 	}
 	return (Pointer) state;
@@ -290,9 +296,9 @@ make_state(StateOwner owner, AnyBuilder *builder)
 
 /* Replace a flat state; nodeAgg frees the old one unless it is internal. */
 static Pointer
-replace_state(StateOwner owner, Pointer old, AnyBuilder *builder)
+replace_state(StateOwner owner, Pointer old, AnyBuilder *builder, uint32 added)
 {
-	Pointer		state = make_state(owner, builder);
+	Pointer		state = make_state(owner, builder, added);
 
 	if (owner.internal && old != NULL)
 		pfree(old);
@@ -336,31 +342,31 @@ refuse_other_parameters(void)
 			 errhint("Use constants, or GROUP BY what they depend on.")));
 }
 
-/* All rows must ask for the same filter. */
+/* All rows must ask for the same filter: do the arguments say the same? */
+static inline bool
+same_parameters(FunctionCallInfo fcinfo, uint64 capacity, double fpp)
+{
+	if (PG_NARGS() > 2 && (PG_ARGISNULL(2) ? 0 : (uint64) PG_GETARG_INT64(2)) != capacity)
+		return false;
+	return PG_NARGS() <= 3 || (!PG_ARGISNULL(3) && PG_GETARG_FLOAT8(3) == fpp);
+}
+
+static inline bool
+same_parameters_as(FunctionCallInfo fcinfo, const bf_filter *frame)
+{
+	/* the capacity of a table that has grown is a multiple of what was declared */
+	return frame->layer[0].form == BF_FORM_TABLE ||
+		same_parameters(fcinfo, frame->layer[0].capacity, frame->fpp);
+}
+
 static void
 check_parameters(FunctionCallInfo fcinfo, Pointer state)
 {
-	int64		given = PG_ARGISNULL(2) ? 0 : PG_GETARG_INT64(2);
 	ExpandedFilter *expanded = expanded_filter(PointerGetDatum(state));
-	int64		capacity;
-	double		fpp;
 
-	if (expanded != NULL)
-	{
-		const bf_filter *frame = expanded->builder.base.frame;
-
-		/* that of a table that has grown is a multiple of what was declared */
-		capacity = frame->layer[0].form == BF_FORM_TABLE ? given : (int64) frame->layer[0].capacity;
-		fpp = frame->fpp;
-	}
-	else if (is_flat_state(state))
-	{
-		capacity = (int64) ((FilterState *) state)->capacity;
-		fpp = ((FilterState *) state)->fpp;
-	}
-	else
-		return;					/* from another node, which has checked */
-	if (given != capacity || (PG_NARGS() > 3 && (PG_ARGISNULL(3) || PG_GETARG_FLOAT8(3) != fpp)))
+	/* a flat filter comes from another node, which has checked */
+	if (expanded != NULL ? !same_parameters_as(fcinfo, expanded->builder.base.frame) :
+		is_flat_state(state) && !same_parameters(fcinfo, ((FilterState *) state)->capacity, ((FilterState *) state)->fpp))
 		refuse_other_parameters();
 }
 
@@ -374,7 +380,7 @@ first_state(FunctionCallInfo fcinfo, StateOwner owner, const BuilderMethods *met
 
 	get_parameters(fcinfo, &capacity, &fpp);
 	methods->start(&builder.base, CurrentMemoryContext, (uint64) capacity, fpp);
-	return make_state(owner, &builder);
+	return make_state(owner, &builder, 0);
 }
 
 /* Give a flat state its class, which may need more room for a name. */
@@ -399,7 +405,7 @@ classify_state(StateOwner owner, FilterState *state, const KeyClass *class)
 	}
 	load_state(&builder, CurrentMemoryContext, state);
 	build_set_class(&builder.base, class);
-	return replace_state(owner, (Pointer) state, &builder);
+	return replace_state(owner, (Pointer) state, &builder, 0);
 }
 
 /* Take in one key.  Returns the state, which may have moved. */
@@ -425,7 +431,7 @@ add_to_state(FunctionCallInfo fcinfo, StateOwner owner, Pointer old,
 	if (unlikely(!is_flat_state(old)))
 	{
 		/* a flat filter: a state that came from elsewhere, such as another node */
-		old = replace_state(owner, old, builder_of(PointerGetDatum(old), &scratch));
+		old = replace_state(owner, old, builder_of(PointerGetDatum(old), &scratch), 0);
 		return add_to_state(fcinfo, owner, old, class, hash);
 	}
 
@@ -448,22 +454,45 @@ add_to_state(FunctionCallInfo fcinfo, StateOwner owner, Pointer old,
 			/* more keys than were declared: another layer */
 			load_state(&scratch, CurrentMemoryContext, state);
 			bloom_build_add_layered(&scratch.bloom, hash);
-			return replace_state(owner, (Pointer) state, &scratch);
+			return replace_state(owner, (Pointer) state, &scratch, 0);
 		}
 	}
 	else
 	{
+		if (state->sorted > 0 && bf_hashes_find(state_hashes(state), state->sorted, hash) < state->sorted)
+			return (Pointer) state;
 		if (unlikely(state->count == state_room(state)))
 		{
 			load_state(&scratch, CurrentMemoryContext, state);
 			build_add(&scratch, hash);
 			if (scratch.base.methods == &bloom_methods && scratch.bloom.lines == NULL)
 				bloom_build_make_room(&scratch.bloom);	/* find repetitions */
-			return replace_state(owner, (Pointer) state, &scratch);
+			return replace_state(owner, (Pointer) state, &scratch, state->count);
 		}
 		state_hashes(state)[state->count++] = hash;
 	}
 	return (Pointer) state;
+}
+
+/*
+ * The usual case, made short: another key of the same class for a large state.
+ */
+static inline bool
+add_to_large_state(FunctionCallInfo fcinfo, const KeyClass *class, uint64 hash)
+{
+	ExpandedFilter *expanded;
+	const bf_filter *frame;
+
+	if (PG_ARGISNULL(0) || PG_ARGISNULL(1) ||
+		!VARATT_IS_EXTERNAL_EXPANDED_RW(PG_GETARG_POINTER(0)) ||
+		(expanded = expanded_filter(PG_GETARG_DATUM(0))) == NULL)
+		return false;
+	frame = expanded->builder.base.frame;
+	if (frame->key_class != class->code || class->code == BF_CLASS_NAMED || frame->scheme != class->scheme ||
+		!same_parameters_as(fcinfo, frame))
+		return false;
+	build_add(&expanded->builder, hash);
+	return true;
 }
 
 /*
@@ -473,9 +502,12 @@ add_to_state(FunctionCallInfo fcinfo, StateOwner owner, Pointer old,
 static Datum
 transition(FunctionCallInfo fcinfo, const BuilderMethods *methods, bool internal, const KeyClass *class, uint64 hash)
 {
-	StateOwner	owner = state_owner(fcinfo, internal);
+	StateOwner	owner;
 	Pointer		state;
 
+	if (likely(add_to_large_state(fcinfo, class, hash)))
+		PG_RETURN_DATUM(PG_GETARG_DATUM(0));
+	owner = state_owner(fcinfo, internal);
 	if (PG_ARGISNULL(0))
 		state = first_state(fcinfo, owner, methods);
 	else
@@ -498,7 +530,10 @@ transition_text(FunctionCallInfo fcinfo, const BuilderMethods *methods)
 		key_check_text_aggregate(fcinfo);
 	if (!PG_ARGISNULL(1))
 	{
-		text	   *key = PG_GETARG_TEXT_PP(1);
+		struct varlena *key = (struct varlena *) PG_GETARG_POINTER(1);
+
+		if (VARATT_IS_EXTERNAL(key) || VARATT_IS_COMPRESSED(key))
+			key = pg_detoast_datum_packed(key);
 
 		key_check_collation(PG_GET_COLLATION());
 		hash = key_hash_text(VARDATA_ANY(key), VARSIZE_ANY_EXHDR(key));
@@ -587,13 +622,13 @@ combine(FunctionCallInfo fcinfo, bool internal)
 		PG_RETURN_POINTER(old);
 	}
 	if (old == NULL)
-		PG_RETURN_POINTER(make_state(owner, builder_of(PG_GETARG_DATUM(1), &scratch)));
+		PG_RETURN_POINTER(make_state(owner, builder_of(PG_GETARG_DATUM(1), &scratch), 0));
 
 	builder = builder_of(PointerGetDatum(old), &scratch);
 	merge_into(&builder->base, PG_GETARG_DATUM(1));
 	if (builder != &scratch)
 		PG_RETURN_POINTER(old);
-	PG_RETURN_POINTER(replace_state(owner, old, builder));
+	PG_RETURN_POINTER(replace_state(owner, old, builder, 0));
 }
 
 PG_FUNCTION_INFO_V1(filter_agg_combine);

@@ -19,6 +19,10 @@
 #include "utils/memutils.h"
 
 #include "build.h"
+#include "memory.h"
+
+/* After sorts in vain, a list may double so many times without another. */
+#define MOST_SKIPPED	3
 
 /* Lists shorter than this get no cache of recent hashes. */
 #define RECENT_FROM		4096
@@ -49,6 +53,18 @@ largest_room(const bf_layer *layer)
 	if (words == 0)
 		return BLOOM_LIST_ROOM;
 	return Min(Max(words, words < 16 ? 0 : Min(words * 2, layer->capacity)), BLOOM_LIST_ROOM);
+}
+
+/*
+ * With so many hashes it is worth the while to look whether there are too many
+ * for a list: a little more than the longest list.
+ */
+static uint64
+decisive_room(const bf_layer *layer)
+{
+	uint64		words = Min(layer->shape.words, BF_MAX_LIST);
+
+	return Min(words + words / 32 + 8, largest_room(layer));
 }
 
 /* A list for the open layer, with room for more than `count` hashes. */
@@ -167,6 +183,7 @@ typedef struct Lines
 	uint8	   *data;
 	bf_shape	shape;
 	uint64		bits_set;
+	uint64		keys;			/* that changed a bit: no more than are distinct */
 	uint64		keys_left;
 } Lines;
 
@@ -174,9 +191,9 @@ static Lines
 lines_of_list(BloomBuilder *builder)
 {
 	bf_shape	shape = open_layer(builder)->shape;
-	Lines		lines = {NULL, shape.words > 0 ? shape : spill_shape(builder->base.frame->fpp), 0, builder->keys_left};
+	Lines		lines = {NULL, shape.words > 0 ? shape : spill_shape(builder->base.frame->fpp), 0, 0, builder->keys_left};
 
-	lines.data = MemoryContextAllocZero(builder->base.context, (Size) lines.shape.words * 8);
+	lines.data = memory_alloc_zero(builder->base.context, (Size) lines.shape.words * 8);
 	for (uint32 i = 0; i < builder->count; i++)
 	{
 		unsigned	fresh;
@@ -185,6 +202,7 @@ lines_of_list(BloomBuilder *builder)
 			bf_lines_prefetch(lines.data, lines.shape, builder->hashes[i + BF_BATCH]);
 		fresh = bf_lines_add(lines.data, lines.shape, builder->hashes[i]);
 		lines.bits_set += fresh;
+		lines.keys += fresh > 0;
 		bloom_count_key(&lines.keys_left, fresh);
 		if (i % BF_POLL_EVERY == 0)
 			bf_poll();
@@ -229,32 +247,29 @@ bloom_build_make_room(BloomBuilder *builder)
 	bf_layer   *layer = open_layer(builder);
 	uint64		largest = largest_room(layer);
 
-	if (builder->room >= largest && layer->shape.words > 0)
+	if (layer->shape.words > 0 && builder->room >= decisive_room(layer))
 	{
-		/*
-		 * No distinct key sets more than groups x probes bits, so the lines
-		 * may prove that there are too many keys for a list without sorting.
-		 */
-		uint64		longest = layer->shape.words > 2 ? Min(layer->shape.words - 2, BF_MAX_LIST) : 0;
+		/* the lines may prove that there are too many, without sorting */
 		Lines		lines = lines_of_list(builder);
 
-		if (lines.bits_set > longest * layer->shape.groups * layer->shape.probes)
+		if (!bf_keep_list(layer->shape, lines.keys))
 		{
 			replace_list(builder, &lines);
 			return;
 		}
-		pfree(lines.data);
+		memory_free(lines.data);
 	}
 
-	/* where the last sort was for nothing, do without it once */
-	if (builder->few_repeat && builder->room < largest)
-		builder->few_repeat = false;
+	/* where sorts were for nothing, do without the next ones */
+	if (builder->skip_sorts > 0 && builder->room < largest)
+		builder->skip_sorts--;
 	else
 	{
 		uint32		count = builder->count;
 
 		settle_list(builder);
-		builder->few_repeat = builder->count > count - count / 8;
+		builder->vain_sorts = builder->count > count - count / 8 ? Min(builder->vain_sorts + 1, MOST_SKIPPED) : 0;
+		builder->skip_sorts = builder->vain_sorts;
 		if (!bf_keep_list(layer->shape, builder->count))
 		{
 			list_to_lines(builder);
@@ -263,8 +278,13 @@ bloom_build_make_room(BloomBuilder *builder)
 	}
 	if (builder->count >= builder->room / 2 && builder->room < largest)
 	{
-		builder->room = (uint32) Min((uint64) builder->room * 2, largest);
-		builder->hashes = repalloc(builder->hashes, sizeof(uint64) * builder->room);
+		uint64		room = Min((uint64) builder->room * 2, largest);
+
+		if (layer->shape.words > 0 && builder->room < decisive_room(layer))
+			room = Min(room, decisive_room(layer));
+		builder->hashes = repalloc(builder->hashes, sizeof(uint64) * room);
+		builder->room = (uint32) room;
+		memory_advise(builder->hashes, sizeof(uint64) * room);
 	}
 	Assert(builder->count < builder->room);
 	if (builder->recent == NULL && builder->room >= RECENT_FROM)
@@ -291,14 +311,14 @@ bloom_build_load(FilterBuilder *base, MemoryContext context, const bf_filter *fi
 
 	for (int i = 0; i < frame->layers - 1; i++)
 	{
-		frame->layer[i].data = MemoryContextAlloc(context, Max(content_bytes(&frame->layer[i]), 1));
+		frame->layer[i].data = memory_alloc(context, content_bytes(&frame->layer[i]));
 		memcpy(frame->layer[i].data, filter->layer[i].data, content_bytes(&frame->layer[i]));
 	}
 
 	layer = open_layer(builder);
 	if (layer->form == BF_FORM_LINES)
 	{
-		uint8	   *lines = MemoryContextAlloc(context, content_bytes(layer));
+		uint8	   *lines = memory_alloc(context, content_bytes(layer));
 
 		memcpy(lines, layer->data, content_bytes(layer));
 		install_lines(builder, lines, layer->shape,
@@ -417,7 +437,7 @@ open_next_layer(BloomBuilder *builder, const Coming *coming)
 	builder->keys_left = BLOOM_UNCOUNTED;
 	if (forget)
 	{
-		pfree(frame->layer[0].data);
+		memory_free(frame->layer[0].data);
 		frame->layers--;
 		memmove(&frame->layer[0], &frame->layer[1], sizeof(bf_layer) * frame->layers);
 	}
@@ -616,7 +636,7 @@ bloom_build_merge(FilterBuilder *base, const bf_filter *filter)
 
 			check_growth(builder->base.frame, other);
 			prepare_layer(builder);
-			layer.data = MemoryContextAlloc(builder->base.context, content_bytes(other));
+			layer.data = memory_alloc(builder->base.context, content_bytes(other));
 			memcpy(layer.data, other->data, content_bytes(other));
 			insert_layer(builder->base.frame, builder->base.frame->layers - 1, &layer);
 		}

@@ -38,7 +38,8 @@ typedef struct BloomBuilder
 	uint32		sorted;			/* the first so many are sorted and distinct */
 	uint32		count;			/* used in `hashes` */
 	uint32		batched;		/* used in `batch` */
-	bool		few_repeat;		/* the last sort found few repetitions */
+	uint8		vain_sorts;		/* so many in a row found few repetitions */
+	uint8		skip_sorts;		/* so many are to be skipped */
 } BloomBuilder;
 
 #define BLOOM_UNCOUNTED		PG_UINT64_MAX

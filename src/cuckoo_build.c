@@ -20,6 +20,7 @@
 #include "utils/memutils.h"
 
 #include "build.h"
+#include "memory.h"
 
 /* Copies that wait to be sorted into the list: at least, and at most (8 MB). */
 #define LEAST_PENDING		8
@@ -93,7 +94,7 @@ cuckoo_load(FilterBuilder *base, MemoryContext context, const bf_filter *filter)
 	{
 		Size		bytes = (Size) bf_table_words(from->table) * 8;
 
-		builder->slots = allocate(builder, bytes);
+		builder->slots = memory_alloc(context, bytes);
 		memcpy(builder->slots, from->data, bytes);
 		builder->used = from->used;
 	}
@@ -254,12 +255,9 @@ static uint8 *
 allocate_slots(CuckooBuilder *builder, bf_table table)
 {
 	uint64		bytes = bf_table_words(table) * 8;
-	uint8	   *slots;
 
 	filter_check_size(bytes + BF_LENGTH_WORD);
-	slots = allocate(builder, (Size) bytes);
-	memset(slots, 0, (Size) bytes);
-	return slots;
+	return memory_alloc_zero(builder->base.context, (Size) bytes);
 }
 
 /* Enlarge a table and the capacity that goes with it; false if that cannot be. */
@@ -324,7 +322,7 @@ table_to_list(CuckooBuilder *builder)
 	bf_table_numbers(builder->slots, layer_of(builder)->table, builder->pending);
 
 	builder->pended = (uint32) builder->used;
-	pfree(builder->slots);
+	memory_free(builder->slots);
 	builder->slots = NULL;
 	builder->used = 0;
 	layer_of(builder)->form = BF_FORM_COUNTS;
@@ -365,7 +363,7 @@ move_to_table(CuckooBuilder *builder, bf_table table, uint64 capacity)
 	}
 
 	/* nothing fails from here on */
-	pfree(builder->slots);
+	memory_free(builder->slots);
 	builder->slots = slots;
 	builder->used = used;
 	layer->table = table;

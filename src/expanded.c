@@ -13,8 +13,6 @@
 
 #include "expanded.h"
 
-#define EXPANDED_FILTER_MAGIC	0x46494c54
-
 static Size
 get_flat_size(ExpandedObjectHeader *header)
 {
@@ -48,16 +46,4 @@ expanded_filter_create(MemoryContext parent)
 	EOH_init_header(&expanded->header, &methods, context);
 	expanded->magic = EXPANDED_FILTER_MAGIC;
 	return expanded;
-}
-
-/* The object behind a Datum, or NULL if that is something else. */
-ExpandedFilter *
-expanded_filter(Datum value)
-{
-	ExpandedFilter *expanded;
-
-	if (!VARATT_IS_EXTERNAL_EXPANDED(DatumGetPointer(value)))
-		return NULL;
-	expanded = (ExpandedFilter *) DatumGetEOHP(value);
-	return expanded->magic == EXPANDED_FILTER_MAGIC ? expanded : NULL;
 }

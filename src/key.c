@@ -91,10 +91,14 @@ key_hash_integer(int64 value)
  * The hash of a string is that of its UTF-8 form, since a filter may be
  * restored into a database of another encoding.
  */
-static uint64
+static inline uint64
 hash_utf8(const char *string, Size length)
 {
-	if (GetDatabaseEncoding() != PG_UTF8 && GetDatabaseEncoding() != PG_SQL_ASCII)
+	static int	encoding = -1;	/* that of the database never changes */
+
+	if (unlikely(encoding < 0))
+		encoding = GetDatabaseEncoding();
+	if (unlikely(encoding != PG_UTF8 && encoding != PG_SQL_ASCII))
 	{
 		char	   *utf8 = pg_server_to_any(string, (int) length, PG_UTF8);
 
@@ -203,14 +207,18 @@ hash_float8(KeyType *type, Datum value)
 }
 
 /* Hash a varlena's content and free it if it had to be detoasted. */
-static uint64
+static inline uint64
 hash_varlena(Datum value, uint64 (*hash) (const char *, Size))
 {
-	struct varlena *packed = PG_DETOAST_DATUM_PACKED(value);
-	uint64		result = hash(VARDATA_ANY(packed), VARSIZE_ANY_EXHDR(packed));
+	struct varlena *varlena = (struct varlena *) DatumGetPointer(value);
+	uint64		result;
 
-	if ((Pointer) packed != DatumGetPointer(value))
-		pfree(packed);
+	if (likely(!VARATT_IS_EXTERNAL(varlena) && !VARATT_IS_COMPRESSED(varlena)))
+		return hash(VARDATA_ANY(varlena), VARSIZE_ANY_EXHDR(varlena));
+	varlena = pg_detoast_datum_packed(varlena);
+	result = hash(VARDATA_ANY(varlena), VARSIZE_ANY_EXHDR(varlena));
+	if ((Pointer) varlena != DatumGetPointer(value))
+		pfree(varlena);
 	return result;
 }
 

@@ -312,7 +312,7 @@ Datum
 filter_contains(PG_FUNCTION_ARGS)
 {
 	FilterProbe *probe = filter_probe(fcinfo);
-	KeyType    *type = argument_key_type(fcinfo, 1, filter_probe_key_type(probe));
+	KeyType    *type = argument_key_type(fcinfo, 1, &probe->key_type);
 	uint64		hash = key_hash(type, PG_GETARG_DATUM(1));
 
 	PG_RETURN_BOOL(filter_probe_one(probe, PG_GETARG_DATUM(0), &type->class, hash));
@@ -323,7 +323,7 @@ static KeyArray
 probe_elements(FunctionCallInfo fcinfo, bool **found)
 {
 	FilterProbe *probe = filter_probe(fcinfo);
-	KeyArray	keys = hash_elements(fcinfo, 1, filter_probe_key_type(probe));
+	KeyArray	keys = hash_elements(fcinfo, 1, &probe->key_type);
 
 	*found = palloc(sizeof(bool) * Max(keys.n, 1));
 	if (keys.n > 0)

@@ -24,6 +24,7 @@
 #include "utils/memutils.h"
 
 #include "expanded.h"
+#include "memory.h"
 #include "probe.h"
 
 /*
@@ -33,45 +34,14 @@
 #define BYTES_PER_SLICED_PROBE	(32 * 1024)
 #define MAX_SLICED_PROBES		256
 
-struct FilterProbe
-{
-	KeyType    *key_type;
-	MemoryContext context;		/* of the call site */
-
-	/* the structure of the last flat filter of one layer of lines */
-	Size		flat_size;		/* 0: none */
-	uint8		flat_header[BF_HEADER_BYTES];
-
-	/* the stored filter probed last */
-	Oid			toast_relation;
-	Oid			toast_value;
-	uint32		probes;			/* how often */
-	MemoryContext loaded_context;
-	bf_filter  *loaded;			/* NULL if not in memory yet */
-
-	bf_filter	filter;			/* room to open one in */
-};
-
-/* What this call site keeps. */
 FilterProbe *
-filter_probe(FunctionCallInfo fcinfo)
+filter_probe_create(FunctionCallInfo fcinfo)
 {
-	FilterProbe *probe = fcinfo->flinfo->fn_extra;
+	FilterProbe *probe = MemoryContextAllocZero(fcinfo->flinfo->fn_mcxt, sizeof(FilterProbe));
 
-	if (probe == NULL)
-	{
-		probe = MemoryContextAllocZero(fcinfo->flinfo->fn_mcxt, sizeof(FilterProbe));
-		probe->context = fcinfo->flinfo->fn_mcxt;
-		fcinfo->flinfo->fn_extra = probe;
-	}
+	probe->context = fcinfo->flinfo->fn_mcxt;
+	fcinfo->flinfo->fn_extra = probe;
 	return probe;
-}
-
-/* Where the call site keeps how to hash its keys. */
-KeyType   **
-filter_probe_key_type(FilterProbe *probe)
-{
-	return &probe->key_type;
 }
 
 /* ----------------------------------------------------------------
@@ -119,8 +89,7 @@ load(FilterProbe *probe, Datum value)
 	if (probe->loaded_context == NULL)
 		probe->loaded_context = AllocSetContextCreate(probe->context, "filter in use", ALLOCSET_SMALL_SIZES);
 	MemoryContextReset(probe->loaded_context);
-	bytes = MemoryContextAlloc(probe->loaded_context, n + BF_LINE_BYTES);
-	bytes = (uint8 *) TYPEALIGN(BF_LINE_BYTES, bytes + BF_LENGTH_WORD) - BF_LENGTH_WORD;
+	bytes = (uint8 *) memory_alloc(probe->loaded_context, n + BF_LINE_BYTES) + BF_LINE_BYTES - BF_LENGTH_WORD;
 	memcpy(bytes, VARDATA_ANY(image), n);
 
 	filter = MemoryContextAlloc(probe->loaded_context, sizeof(bf_filter));
@@ -128,6 +97,7 @@ load(FilterProbe *probe, Datum value)
 		filter_open(filter, image); /* raises the error */
 	pfree(image);
 	probe->loaded = filter;
+	probe->one_layer = filter->layers == 1 && filter->layer[0].form == BF_FORM_LINES;
 	return filter;
 }
 
@@ -207,9 +177,9 @@ find_filter(FilterProbe *probe, Datum value, Size probes, bool *sliced)
 	return open_flat(probe, filter_detoast(value)); /* a state, or damaged */
 }
 
-/* May the filter hold the key? */
+/* May the filter hold the key?  Of filter_probe_one, what is not inline. */
 bool
-filter_probe_one(FilterProbe *probe, Datum value, const KeyClass *class, uint64 hash)
+filter_probe_any(FilterProbe *probe, Datum value, const KeyClass *class, uint64 hash)
 {
 	ExpandedFilter *expanded = expanded_filter(value);
 	const bf_filter *filter;

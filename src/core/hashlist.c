@@ -9,8 +9,8 @@
  */
 #include "hashlist.h"
 
-#define INSERTION_SORT_BELOW	24
-#define MAX_RADIX_BITS			8
+#define INSERTION_SORT_BELOW	48
+#define MAX_RADIX_BITS			10
 
 static void
 insertion_sort(uint64_t *hashes, size_t n)
@@ -100,13 +100,47 @@ bf_hashes_sort(uint64_t *hashes, size_t n)
 	radix_sort(hashes, n, 0);
 }
 
-/* The place of a hash in a sorted array, or n if it is not there. */
+/* After two guesses, a hash is looked for so far from there. */
+#define NEAR	32
+
+/*
+ * The place of a hash in a sorted array, or n if it is not there.  Uniform
+ * hashes are close to where they are guessed; any others are found by bisection.
+ */
 size_t
 bf_hashes_find(const uint64_t *hashes, size_t n, uint64_t hash)
 {
 	size_t		low = 0;
 	size_t		high = n;
+	size_t		place;
 
+	if (n == 0)
+		return n;
+	place = (size_t) bf_scale64(hash, n);
+	if (hashes[place] < hash)
+	{
+		place += (size_t) bf_scale64(hash - hashes[place], n);
+		place = place < n ? place : n - 1;
+	}
+	else
+	{
+		size_t		back = (size_t) bf_scale64(hashes[place] - hash, n);
+
+		place = back < place ? place - back : 0;
+	}
+	for (unsigned i = 0; i < NEAR && hashes[place] < hash && place + 1 < n; i++)
+		place++;
+	for (unsigned i = 0; i < NEAR && hashes[place] > hash && place > 0; i++)
+		place--;
+	if (hashes[place] == hash)
+		return place;
+	if (hashes[place] < hash)
+		low = place + 1;
+	else
+		high = place;
+	/* most often there is nothing left to look at */
+	if (low < n && hashes[low] > hash && low > 0 && hashes[low - 1] < hash)
+		return n;
 	while (low < high)
 	{
 		size_t		middle = low + (high - low) / 2;

@@ -39,11 +39,16 @@ bf_lines_test_many(const uint8_t *data, bf_shape shape,
 	{
 		size_t		end = n - start < BF_BATCH ? n : start + BF_BATCH;
 
+		uint64_t	group_hashes[BF_BATCH];
+
 		/* a miss usually shows in the first line: fetch only that ahead */
 		for (size_t i = start; i < end; i++)
-			bf_line_prefetch(data, shape, hashes[i], 0);
+		{
+			group_hashes[i - start] = bf_group_hash(hashes[i], 0);
+			bf_line_prefetch(data, shape, group_hashes[i - start]);
+		}
 		for (size_t i = start; i < end; i++)
-			found[i] = bf_lines_test(data, shape, hashes[i]);
+			found[i] = bf_lines_test_from(data, shape, hashes[i], group_hashes[i - start]);
 		if (start % BF_POLL_EVERY == 0)
 			bf_poll();
 	}

@@ -40,20 +40,20 @@ bf_group_line(uint64_t group_hash, uint64_t lines)
  * line boundary, its lines span two.
  */
 static bf_prefetcher void
-bf_line_prefetch(const uint8_t *data, bf_shape shape, uint64_t hash, unsigned group)
+bf_line_prefetch(const uint8_t *data, bf_shape shape, uint64_t group_hash)
 {
-	const uint8_t *line = data +
-		bf_group_line(bf_group_hash(hash, group), bf_shape_lines(shape)) * BF_LINE_BYTES;
+	const uint8_t *line = data + bf_group_line(group_hash, bf_shape_lines(shape)) * BF_LINE_BYTES;
 
 	bf_prefetch(line);
-	bf_prefetch(line + BF_LINE_BYTES - 1);
+	if ((uintptr_t) data % BF_LINE_BYTES != 0)
+		bf_prefetch(line + BF_LINE_BYTES - 1);
 }
 
 static bf_prefetcher void
 bf_lines_prefetch(const uint8_t *data, bf_shape shape, uint64_t hash)
 {
 	for (unsigned g = 0; g < shape.groups; g++)
-		bf_line_prefetch(data, shape, hash, g);
+		bf_line_prefetch(data, shape, bf_group_hash(hash, g));
 }
 
 /* Is the group's line of `bits` bits, starting at `line`, set at all probes? */
@@ -61,15 +61,16 @@ static inline bool
 bf_line_test(const uint8_t *line, unsigned bits, unsigned probes, uint64_t group_hash)
 {
 	uint32_t	x = (uint32_t) group_hash;
+	unsigned	all = 1;
 
+	/* to look at all costs less than to guess wrong where the first miss is */
 	for (unsigned i = 0; i < probes; i++, x *= BF_NEXT_PROBE)
 	{
 		unsigned	position = (unsigned) (((uint64_t) x * bits) >> 32);
 
-		if (!(line[position / 8] & (1 << position % 8)))
-			return false;
+		all &= (unsigned) line[position / 8] >> position % 8;
 	}
-	return true;
+	return all & 1;
 }
 
 /* Set them; returns how many were not set before. */
@@ -90,21 +91,28 @@ bf_line_set(uint8_t *line, unsigned bits, unsigned probes, uint64_t group_hash)
 	return fresh;
 }
 
+/* Test a key whose first group hash is known. */
 static inline bool
-bf_lines_test(const uint8_t *data, bf_shape shape, uint64_t hash)
+bf_lines_test_from(const uint8_t *data, bf_shape shape, uint64_t hash, uint64_t group_hash)
 {
 	const uint64_t lines = bf_shape_lines(shape);
 	const unsigned bits = bf_shape_line_bits(shape);
 
-	for (unsigned g = 0; g < shape.groups; g++)
+	for (unsigned g = 0;;)
 	{
-		uint64_t	group_hash = bf_group_hash(hash, g);
-
 		if (!bf_line_test(data + bf_group_line(group_hash, lines) * BF_LINE_BYTES,
 						  bits, shape.probes, group_hash))
 			return false;
+		if (++g == shape.groups)
+			return true;
+		group_hash = bf_group_hash(hash, g);
 	}
-	return true;
+}
+
+static inline bool
+bf_lines_test(const uint8_t *data, bf_shape shape, uint64_t hash)
+{
+	return bf_lines_test_from(data, shape, hash, bf_group_hash(hash, 0));
 }
 
 /* Add a key; returns how many bits were not set before. */

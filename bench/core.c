@@ -1,0 +1,384 @@
+/*
+ * core.c
+ *		How fast the core is, without a server.
+ *
+ * Adds, misses and hits per key of bloom lines and cuckoo tables, one by one and
+ * batched, against a classic Bloom filter (k bits anywhere) and a hash set of
+ * 64-bit words in the same program.  Every figure is the best of several runs,
+ * interleaved over all cases.  Prints CSV: structure, keys, operation, mode, ns a
+ * key, bits a key.
+ *
+ * "One by one" means that each answer is needed before the next question is
+ * asked, as in a program that decides on it: the questions depend on the
+ * answers before them.
+ *
+ *	core [keys ...]			default: 1000000 10000000
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "../src/core/format.h"
+
+#define ROUNDS		5
+#define PROBES		2000000
+#define FPP			0.01
+
+typedef enum
+{
+	BLOOM, CUCKOO, CLASSIC, SET, STRUCTURES
+} structure;
+
+typedef enum
+{
+	ADD, MISS, HIT, OPERATIONS
+} operation;
+
+static const char *const structure_names[] = {"bloom", "cuckoo", "classic Bloom", "hash set"};
+static const char *const operation_names[] = {"add", "miss", "hit"};
+
+static uint64_t sink;			/* what is computed must be used */
+
+static double
+now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double) t.tv_sec * 1e9 + (double) t.tv_nsec;
+}
+
+static void *
+allocate(size_t n)
+{
+	void	   *p = aligned_alloc(2 * 1024 * 1024, (n + 2 * 1024 * 1024) / (2 * 1024 * 1024) * (2 * 1024 * 1024));
+
+	if (p == NULL)
+		abort();
+	memset(p, 0, n);
+	return p;
+}
+
+/* Key hashes: all distinct, added ones from 0 on, others from 2^40 on. */
+static inline uint64_t
+hash_of(uint64_t n)
+{
+	return bf_mix64(n * UINT64_C(0x9E3779B97F4A7C15) + 1);
+}
+
+#define STRAY	(UINT64_C(1) << 40)
+
+/* ----------------------------------------------------------------
+ * The peers
+ * ----------------------------------------------------------------
+ */
+
+/* k bits anywhere in m: the textbook's filter, by double hashing. */
+typedef struct
+{
+	uint8_t    *bits;
+	uint64_t	m;
+	unsigned	k;
+} classic;
+
+static inline bool
+classic_probe(const classic *c, uint64_t hash, bool set)
+{
+	uint64_t	step = bf_mix64(hash) | 1;
+
+	for (unsigned i = 0; i < c->k; i++, hash += step)
+	{
+		uint64_t	at = bf_scale64(hash, c->m);
+
+		if (set)
+			c->bits[at / 8] |= (uint8_t) (1 << at % 8);
+		else if (!(c->bits[at / 8] >> at % 8 & 1))
+			return false;
+	}
+	return true;
+}
+
+/* Open addressing, linear probing, at most half full; 0 is an empty place. */
+typedef struct
+{
+	uint64_t   *places;
+	uint64_t	mask;
+} set;
+
+static inline bool
+set_probe(const set *s, uint64_t hash, bool add)
+{
+	for (uint64_t i = hash & s->mask;; i = (i + 1) & s->mask)
+	{
+		if (s->places[i] == hash)
+			return true;
+		if (s->places[i] == 0)
+		{
+			if (add)
+				s->places[i] = hash;
+			return false;
+		}
+	}
+}
+
+/* ----------------------------------------------------------------
+ * The cases
+ * ----------------------------------------------------------------
+ */
+
+typedef struct
+{
+	uint64_t	n;
+	bf_filter	bloom;
+	bf_filter	cuckoo;
+	classic		classic;
+	set			set;
+	uint64_t   *hashes;			/* of a batch of questions */
+	bool	   *found;
+} subject;
+
+static inline bool
+ask(const subject *s, structure what, uint64_t hash)
+{
+	switch (what)
+	{
+		case BLOOM:
+			return bf_filter_contains(&s->bloom, hash);
+		case CUCKOO:
+			return bf_filter_contains(&s->cuckoo, hash);
+		case CLASSIC:
+			return classic_probe(&s->classic, hash, false);
+		default:
+			return set_probe(&s->set, hash, false);
+	}
+}
+
+static void
+clear(subject *s, structure what)
+{
+	switch (what)
+	{
+		case BLOOM:
+			memset(s->bloom.layer[0].data, 0, s->bloom.layer[0].shape.words * 8);
+			break;
+		case CUCKOO:
+			memset(s->cuckoo.layer[0].data, 0, bf_table_words(s->cuckoo.layer[0].table) * 8);
+			break;
+		case CLASSIC:
+			memset(s->classic.bits, 0, s->classic.m / 8 + 1);
+			break;
+		default:
+			memset(s->set.places, 0, (s->set.mask + 1) * 8);
+	}
+}
+
+static void
+add(subject *s, structure what, uint64_t hash)
+{
+	switch (what)
+	{
+		case BLOOM:
+			sink += bf_lines_add(s->bloom.layer[0].data, s->bloom.layer[0].shape, hash);
+			break;
+		case CUCKOO:
+			{
+				bf_table	table = s->cuckoo.layer[0].table;
+				uint64_t	number = bf_table_number(table, hash);
+
+				if (!bf_table_find(s->cuckoo.layer[0].data, table, number))
+					sink += bf_table_insert(s->cuckoo.layer[0].data, table, number);
+				break;
+			}
+		case CLASSIC:
+			classic_probe(&s->classic, hash, true);
+			break;
+		default:
+			sink += set_probe(&s->set, hash, true);
+	}
+}
+
+/* Adding all keys; in batches where the core has a way for that. */
+static double
+time_add(subject *s, structure what, bool batched)
+{
+	double		start;
+
+	clear(s, what);
+	start = now();
+	if (!batched)
+	{
+		for (uint64_t i = 0; i < s->n; i++)
+			add(s, what, hash_of(i));
+	}
+	else
+	{
+		for (uint64_t i = 0; i < s->n; i += 1024)
+		{
+			size_t		size = s->n - i < 1024 ? (size_t) (s->n - i) : 1024;
+
+			for (size_t j = 0; j < size; j++)
+				s->hashes[j] = hash_of(i + j);
+			if (what == BLOOM)
+				bf_lines_add_many(s->bloom.layer[0].data, s->bloom.layer[0].shape, s->hashes, size);
+			else
+			{
+				bf_table	table = s->cuckoo.layer[0].table;
+
+				for (size_t j = 0; j < size; j++)
+				{
+					if (j + BF_BATCH < size)
+						bf_table_prefetch(s->cuckoo.layer[0].data, table, bf_table_number(table, s->hashes[j + BF_BATCH]));
+					add(s, what, s->hashes[j]);
+				}
+			}
+		}
+	}
+	return (now() - start) / (double) s->n;
+}
+
+static double
+time_ask(subject *s, structure what, operation op, bool batched)
+{
+	uint64_t	base = op == MISS ? STRAY : 0;
+	uint64_t	step = op == MISS ? 1 : s->n / 7 * 2 + 1;
+	uint64_t	key = 0;
+	uint64_t	found = 0;
+	double		start = now();
+
+	if (!batched)
+	{
+		/* the next question waits for the answer */
+		for (uint64_t i = 0; i < PROBES; i++)
+		{
+			bool		answer = ask(s, what, hash_of(base + key));
+
+			found += answer;
+			key += step + (answer && op == MISS);
+			if (op == HIT)
+				key = (key + !answer) % s->n;
+		}
+	}
+	else
+	{
+		for (uint64_t i = 0; i < PROBES; i += 1024)
+		{
+			for (size_t j = 0; j < 1024; j++)
+			{
+				s->hashes[j] = hash_of(base + key);
+				key += step;
+				if (op == HIT)
+					key %= s->n;
+			}
+			bf_filter_contains_many(what == BLOOM ? &s->bloom : &s->cuckoo, s->hashes, 1024, s->found);
+			for (size_t j = 0; j < 1024; j++)
+				found += s->found[j];
+		}
+	}
+	sink += found;
+	if (op == HIT && found < PROBES)
+		fprintf(stderr, "%s lost keys\n", structure_names[what]);
+	return (now() - start) / PROBES;
+}
+
+static double
+bits_per_key(const subject *s, structure what)
+{
+	switch (what)
+	{
+		case BLOOM:
+			return (double) s->bloom.layer[0].shape.words * 64 / (double) s->n;
+		case CUCKOO:
+			return (double) bf_table_words(s->cuckoo.layer[0].table) * 64 / (double) s->n;
+		case CLASSIC:
+			return (double) s->classic.m / (double) s->n;
+		default:
+			return (double) (s->set.mask + 1) * 64 / (double) s->n;
+	}
+}
+
+static void
+prepare(subject *s, uint64_t n)
+{
+	memset(s, 0, sizeof(*s));
+	s->n = n;
+	s->bloom.kind = BF_KIND_BLOOM;
+	s->cuckoo.kind = BF_KIND_CUCKOO;
+	s->bloom.layers = s->cuckoo.layers = 1;
+	s->bloom.layer[0].form = BF_FORM_LINES;
+	s->bloom.layer[0].shape = bf_shape_for(n, FPP);
+	s->bloom.layer[0].data = allocate(s->bloom.layer[0].shape.words * 8);
+	s->cuckoo.layer[0].form = BF_FORM_TABLE;
+	s->cuckoo.layer[0].table = bf_table_for(n, FPP, 0);
+	s->cuckoo.layer[0].data = allocate(bf_table_words(s->cuckoo.layer[0].table) * 8);
+	s->classic.k = 7;
+	s->classic.m = (uint64_t) ceil((double) n * 9.59);
+	s->classic.bits = allocate(s->classic.m / 8 + 1);
+	s->set.mask = 1;
+	while (s->set.mask < 2 * n)
+		s->set.mask *= 2;
+	s->set.places = allocate(s->set.mask * 8);
+	s->set.mask--;
+	s->hashes = malloc(1024 * sizeof(uint64_t));
+	s->found = malloc(1024 * sizeof(bool));
+}
+
+static void
+release(subject *s)
+{
+	free(s->bloom.layer[0].data);
+	free(s->cuckoo.layer[0].data);
+	free(s->classic.bits);
+	free(s->set.places);
+	free(s->hashes);
+	free(s->found);
+}
+
+static void
+run(uint64_t n)
+{
+	subject		s;
+	double		best[STRUCTURES][OPERATIONS][2];
+
+	prepare(&s, n);
+	for (int round = 0; round < ROUNDS; round++)
+	{
+		for (structure what = 0; what < STRUCTURES; what++)
+		{
+			for (operation op = 0; op < OPERATIONS; op++)
+			{
+				for (int batched = 0; batched < (what <= CUCKOO ? 2 : 1); batched++)
+				{
+					double		ns = op == ADD ? time_add(&s, what, batched) : time_ask(&s, what, op, batched);
+
+					if (round == 0 || ns < best[what][op][batched])
+						best[what][op][batched] = ns;
+				}
+			}
+		}
+	}
+	for (structure what = 0; what < STRUCTURES; what++)
+	{
+		for (operation op = 0; op < OPERATIONS; op++)
+		{
+			for (int batched = 0; batched < (what <= CUCKOO ? 2 : 1); batched++)
+				printf("%s,%llu,%s,%s,%.1f,%.2f\n", structure_names[what], (unsigned long long) n, operation_names[op],
+					   batched ? "batched" : "one by one", best[what][op][batched], bits_per_key(&s, what));
+		}
+	}
+	release(&s);
+}
+
+int
+main(int argc, char **argv)
+{
+	printf("structure,keys,operation,mode,ns,bits per key\n");
+	if (argc < 2)
+	{
+		run(1000000);
+		run(10000000);
+	}
+	for (int i = 1; i < argc; i++)
+		run(strtoull(argv[i], NULL, 10));
+	return sink == 42 ? 1 : 0;
+}

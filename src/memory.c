@@ -1,0 +1,65 @@
+/*
+ * memory.c
+ *		Memory that is accessed at random: aligned to cache lines and, if there is
+ *		much of it, in huge pages.
+ *
+ * A probe of a large filter is one miss of the cache, and with pages of 4 KB
+ * also one of the address translation, which costs as much again (more in a
+ * virtual machine).  Prefetching hides the first, not the second.  Where the
+ * system leaves it to programs to ask for huge pages, we do.
+ */
+#include "compat.h"
+
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
+
+#include "utils/memutils.h"
+
+#include "memory.h"
+
+#define CACHE_LINE		64
+#define HUGE_PAGE		(2 * 1024 * 1024)
+
+/* Ask for huge pages, which is granted or not: for speed alone. */
+void
+memory_advise(void *memory, Size size)
+{
+#if defined(__linux__) && defined(MADV_HUGEPAGE)
+	uintptr_t	start = TYPEALIGN(HUGE_PAGE, (uintptr_t) memory);
+	uintptr_t	end = TYPEALIGN_DOWN(HUGE_PAGE, (uintptr_t) memory + size);
+
+	if (size >= HUGE_PAGE && end > start)
+		(void) madvise((void *) start, end - start, MADV_HUGEPAGE);
+#endif
+}
+
+/* The address that palloc gave is kept before the aligned one. */
+void *
+memory_alloc(MemoryContext context, Size size)
+{
+	char	   *raw = MemoryContextAllocHuge(context, size + CACHE_LINE + sizeof(void *));
+	char	   *aligned = (char *) TYPEALIGN(CACHE_LINE, raw + sizeof(void *));
+
+	memcpy(aligned - sizeof(void *), &raw, sizeof(void *));
+	memory_advise(aligned, size);
+	return aligned;
+}
+
+void *
+memory_alloc_zero(MemoryContext context, Size size)
+{
+	void	   *memory = memory_alloc(context, size);
+
+	memset(memory, 0, size);
+	return memory;
+}
+
+void
+memory_free(void *memory)
+{
+	void	   *raw;
+
+	memcpy(&raw, (char *) memory - sizeof(void *), sizeof(void *));
+	pfree(raw);
+}
