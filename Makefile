@@ -2,6 +2,7 @@
 #
 #   make, make install, make installcheck   as with any extension
 #   make unit                               the core's tests, without a server
+#   make lint                               what compilers and checkers say
 #
 # `./script/test` does all of it from nothing on a throwaway cluster.
 
@@ -47,6 +48,9 @@ UNIT_CFLAGS = -std=gnu11 -O2 -g $(SAME_FLOATS) -Wall -Wextra -Werror
 test/unit/core_test: test/unit/core_test.c $(CORE:.o=.c) $(HEADERS_ALL)
 	$(CC) $(UNIT_CFLAGS) $(EXTRA_CFLAGS) -o $@ $< $(CORE:.o=.c) -lm $(EXTRA_LDFLAGS)
 
-.PHONY: unit
+.PHONY: unit lint
+lint:
+	./script/lint
+
 unit: test/unit/core_test
 	./test/unit/core_test

@@ -137,4 +137,4 @@ CREATE AGGREGATE unfinished_cuckoo(int) (SFUNC = cuckoo_agg_transition, STYPE = 
 SELECT size, count(*) FILTER (WHERE NOT cuckoo_contains(f, n)) AS lost, count(*) FILTER (WHERE cuckoo_contains(f, -n)) AS stray, bool_and(cuckoo_count(f, n) = 1) AS counted
 FROM (VALUES (5), (3000), (20000)) s(size), LATERAL (SELECT unfinished_cuckoo(n) AS f FROM generate_series(1, size) n) x, LATERAL generate_series(1, size) n GROUP BY 1 ORDER BY 1;
 DROP AGGREGATE unfinished_cuckoo(int);
-DROP TABLE in_parallel, cuckoo_by_mode, cuckoo_tampered, cuckoos, cuckoo_ways, cuckoo_answers, cuckoos_copied;
+DROP TABLE in_parallel, cuckoo_by_mode, cuckoo_tampered, cuckoo_answers, cuckoos_copied;

@@ -390,6 +390,7 @@ classify_state(StateOwner owner, FilterState *state, const KeyClass *class)
 	bf_filter	filter;
 	AnyBuilder	builder;
 
+	memset(&filter, 0, offsetof(bf_filter, layer));
 	filter.scheme = state->scheme;
 	filter.key_class = state->key_class;
 	filter.name_length = state->name_length;

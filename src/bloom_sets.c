@@ -84,8 +84,10 @@ merge_layers(const SetLayer *a, const SetLayer *b)
 		uint64		total = (uint64) a->count + b->count;
 
 		merged.hashes = palloc(sizeof(uint64) * Max(total, 1));
-		memcpy(merged.hashes, a->hashes, sizeof(uint64) * a->count);
-		memcpy(merged.hashes + a->count, b->hashes, sizeof(uint64) * b->count);
+		if (a->count > 0)
+			memcpy(merged.hashes, a->hashes, sizeof(uint64) * a->count);
+		if (b->count > 0)
+			memcpy(merged.hashes + a->count, b->hashes, sizeof(uint64) * b->count);
 		merged.count = (uint32) bf_hashes_sort_unique(merged.hashes, total, 0);
 		if (!bf_keep_list(merged.shape, merged.count))
 			list_to_lines(&merged);

@@ -41,7 +41,7 @@ memory_alloc(MemoryContext context, Size size)
 	char	   *raw = MemoryContextAllocHuge(context, size + CACHE_LINE + sizeof(void *));
 	char	   *aligned = (char *) TYPEALIGN(CACHE_LINE, raw + sizeof(void *));
 
-	memcpy(aligned - sizeof(void *), &raw, sizeof(void *));
+	((void **) aligned)[-1] = raw;
 	memory_advise(aligned, size);
 	return aligned;
 }
@@ -58,8 +58,5 @@ memory_alloc_zero(MemoryContext context, Size size)
 void
 memory_free(void *memory)
 {
-	void	   *raw;
-
-	memcpy(&raw, (char *) memory - sizeof(void *), sizeof(void *));
-	pfree(raw);
+	pfree(((void **) memory)[-1]);
 }

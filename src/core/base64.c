@@ -86,7 +86,7 @@ bf_base64_decode(uint8_t *bytes, const char *string, size_t length, size_t *bad)
 	}
 	for (size_t i = 0; i < length; i += 4)
 	{
-		unsigned	digits = i + 4 < length || n % 3 == 0 ? 4 : n % 3 + 1;
+		unsigned	digits = i + 4 < length || n % 3 == 0 ? 4 : (unsigned) (n % 3) + 1;
 		uint32_t	quad = 0;
 
 		for (unsigned j = 0; j < digits; j++)
