@@ -123,7 +123,7 @@ static void
 install_lines(BloomBuilder *builder, uint8 *lines, bf_shape shape, uint64 bits_set)
 {
 	bf_layer   *layer = open_layer(builder);
-	uint64	   *batch = MemoryContextAlloc(builder->base.context, sizeof(uint64) * BF_BATCH);
+	uint64	   *batch = MemoryContextAlloc(builder->base.context, sizeof(uint64) * BF_BATCH * 2);
 
 	layer->form = BF_FORM_LINES;
 	layer->shape = shape;
@@ -169,9 +169,9 @@ is_full(const BloomBuilder *builder)
 
 /* Set the bits of a key in the open layer. */
 static inline void
-set_bits(BloomBuilder *builder, bf_shape shape, uint64 hash)
+set_bits(BloomBuilder *builder, bf_shape shape, uint64 hash, uint64 group_hash)
 {
-	unsigned	fresh = bf_lines_add(builder->lines, shape, hash);
+	unsigned	fresh = bf_lines_add_from(builder->lines, shape, hash, group_hash);
 
 	builder->bits_set += fresh;
 	bloom_count_key(&builder->keys_left, fresh);
@@ -481,7 +481,7 @@ add_next(BloomBuilder *builder, const Coming *coming)
 		open_next_layer(builder, coming);
 	}
 	if (builder->lines != NULL)
-		set_bits(builder, open_layer(builder)->shape, hash);
+		set_bits(builder, open_layer(builder)->shape, hash, bf_group_hash(hash, 0));
 	else
 		builder->hashes[builder->count++] = hash;
 }
@@ -511,7 +511,7 @@ bloom_build_apply_batch(BloomBuilder *builder)
 	{
 		if (likely(!is_full(builder)))
 		{
-			set_bits(builder, shape, builder->batch[i]);
+			set_bits(builder, shape, builder->batch[i], builder->batch[BF_BATCH + i]);
 			continue;
 		}
 		memcpy(batch, builder->batch + i, sizeof(uint64) * (n - i));

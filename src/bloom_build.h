@@ -29,7 +29,7 @@ typedef struct BloomBuilder
 	FilterBuilder base;			/* its frame: sealed layers, the open one last */
 	uint64	   *hashes;			/* of the open layer, while a list */
 	uint64	   *recent;			/* hashes seen lately, to skip repetitions */
-	uint64	   *batch;			/* lines: hashes not yet applied */
+	uint64	   *batch;			/* lines: hashes not yet applied; their first group hashes */
 	uint8	   *lines;			/* of the open layer, when not a list */
 	uint64		bits_set;		/* in the lines */
 	uint64		full_bits;		/* with so many they take no new key */
@@ -74,7 +74,8 @@ bloom_build_add(BloomBuilder *builder, uint64 hash)
 	}
 	if (builder->lines != NULL)
 	{
-		bf_lines_prefetch(builder->lines, builder->base.frame->layer[0].shape, hash);
+		builder->batch[BF_BATCH + builder->batched] =
+			bf_lines_prefetch(builder->lines, builder->base.frame->layer[0].shape, hash);
 		builder->batch[builder->batched++] = hash;
 		if (builder->batched == BF_BATCH)
 			bloom_build_apply_batch(builder);

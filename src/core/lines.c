@@ -21,10 +21,12 @@ bf_lines_add_many(uint8_t *data, bf_shape shape, const uint64_t *hashes, size_t 
 	{
 		size_t		end = n - start < BF_BATCH ? n : start + BF_BATCH;
 
+		uint64_t	group_hashes[BF_BATCH];
+
 		for (size_t i = start; i < end; i++)
-			bf_lines_prefetch(data, shape, hashes[i]);
+			group_hashes[i - start] = bf_lines_prefetch(data, shape, hashes[i]);
 		for (size_t i = start; i < end; i++)
-			bf_lines_add(data, shape, hashes[i]);
+			bf_lines_add_from(data, shape, hashes[i], group_hashes[i - start]);
 		if (start % BF_POLL_EVERY == 0)
 			bf_poll();
 	}

@@ -49,11 +49,16 @@ bf_line_prefetch(const uint8_t *data, bf_shape shape, uint64_t group_hash)
 		bf_prefetch(line + BF_LINE_BYTES - 1);
 }
 
-static bf_prefetcher void
+/* The same for all groups; returns the first group hash, for later. */
+static bf_prefetcher uint64_t
 bf_lines_prefetch(const uint8_t *data, bf_shape shape, uint64_t hash)
 {
-	for (unsigned g = 0; g < shape.groups; g++)
+	uint64_t	first = bf_group_hash(hash, 0);
+
+	bf_line_prefetch(data, shape, first);
+	for (unsigned g = 1; g < shape.groups; g++)
 		bf_line_prefetch(data, shape, bf_group_hash(hash, g));
+	return first;
 }
 
 /* Is the group's line of `bits` bits, starting at `line`, set at all probes? */
@@ -115,22 +120,31 @@ bf_lines_test(const uint8_t *data, bf_shape shape, uint64_t hash)
 	return bf_lines_test_from(data, shape, hash, bf_group_hash(hash, 0));
 }
 
-/* Add a key; returns how many bits were not set before. */
+/*
+ * Add a key whose first group hash is known; returns how many bits were not set
+ * before.
+ */
 static inline unsigned
-bf_lines_add(uint8_t *data, bf_shape shape, uint64_t hash)
+bf_lines_add_from(uint8_t *data, bf_shape shape, uint64_t hash, uint64_t group_hash)
 {
 	const uint64_t lines = bf_shape_lines(shape);
 	const unsigned bits = bf_shape_line_bits(shape);
 	unsigned	fresh = 0;
 
-	for (unsigned g = 0; g < shape.groups; g++)
+	for (unsigned g = 0;;)
 	{
-		uint64_t	group_hash = bf_group_hash(hash, g);
-
 		fresh += bf_line_set(data + bf_group_line(group_hash, lines) * BF_LINE_BYTES,
 							 bits, shape.probes, group_hash);
+		if (++g == shape.groups)
+			return fresh;
+		group_hash = bf_group_hash(hash, g);
 	}
-	return fresh;
+}
+
+static inline unsigned
+bf_lines_add(uint8_t *data, bf_shape shape, uint64_t hash)
+{
+	return bf_lines_add_from(data, shape, hash, bf_group_hash(hash, 0));
 }
 
 extern void bf_lines_add_many(uint8_t *data, bf_shape shape,
