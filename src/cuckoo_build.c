@@ -747,8 +747,11 @@ cuckoo_finish(FilterBuilder *base)
 	build_copy_frame(&finished.base, &cuckoo_methods, CurrentMemoryContext, &filter);
 	layer = layer_of(&finished);
 	reserve_list(&finished, Max((uint64) builder->listed, 1));
-	memcpy(finished.numbers, builder->numbers, sizeof(uint64) * builder->listed);
-	memcpy(finished.counts, builder->counts, builder->listed);
+	if (builder->listed > 0)
+	{
+		memcpy(finished.numbers, builder->numbers, sizeof(uint64) * builder->listed);
+		memcpy(finished.counts, builder->counts, builder->listed);
+	}
 	finished.listed = builder->listed;
 	finished.pending = allocate(&finished, sizeof(uint64) * Max(builder->used, LEAST_PENDING));
 	finished.pending_room = (uint32) Max(builder->used, LEAST_PENDING);
