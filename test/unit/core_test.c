@@ -632,15 +632,6 @@ test_format_bad_input(void)
  * ----------------------------------------------------------------
  */
 
-static int
-compare_words(const void *a, const void *b)
-{
-	uint64_t	x = *(const uint64_t *) a;
-	uint64_t	y = *(const uint64_t *) b;
-
-	return x < y ? -1 : x > y;
-}
-
 /* Are exactly these numbers in the table? */
 static bool
 table_holds(const uint8_t *slots, bf_table table, uint64_t *numbers, size_t n)
@@ -649,8 +640,8 @@ table_holds(const uint8_t *slots, bf_table table, uint64_t *numbers, size_t n)
 	size_t		count = bf_table_numbers(slots, table, found);
 	bool		same;
 
-	qsort(found, count, sizeof(uint64_t), compare_words);
-	qsort(numbers, n, sizeof(uint64_t), compare_words);
+	qsort(found, count, sizeof(uint64_t), compare_hashes);
+	qsort(numbers, n, sizeof(uint64_t), compare_hashes);
 	same = count == n && memcmp(found, numbers, n * sizeof(uint64_t)) == 0;
 	free(found);
 	return same;
@@ -749,7 +740,7 @@ test_table_load(void)
 			for (uint64_t i = 0; i < full; i++)
 				numbers[i] = bf_table_number(table, next_random());
 			if (t % 2 == 0)
-				qsort(numbers, full, sizeof(uint64_t), compare_words);
+				qsort(numbers, full, sizeof(uint64_t), compare_hashes);
 			for (uint64_t i = 0; i < full; i++)
 			{
 				if (bf_table_find(slots, table, numbers[i]))

@@ -76,6 +76,7 @@ extern void pfree(void *pointer);
 
 #define MemoryContextAlloc(context, size)		((void) (context), palloc(size))
 #define MemoryContextAllocZero(context, size)	((void) (context), palloc0(size))
+#define MemoryContextAllocHuge(context, size)	((void) (context), palloc_extended(size, MCXT_ALLOC_HUGE))
 #define MemoryContextAllocExtended(context, size, flags) \
 	((void) (context), palloc_extended(size, flags))
 

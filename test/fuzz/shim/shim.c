@@ -11,6 +11,7 @@
 #include "fmgr.h"
 
 #include "agg.h"
+#include "memory.h"
 
 char		shim_message[200];
 
@@ -145,6 +146,7 @@ typedef struct Block
 } Block;
 
 #define BLOCK_MAGIC		UINT64_C(0x626c6f636b73)
+#define MEMORY_MAGIC	UINT64_C(0x6d656d6f7279)	/* of memory_alloc */
 
 static Block *blocks = NULL;
 
@@ -180,21 +182,22 @@ block_allocate(Size size, bool huge)
 	return block + 1;
 }
 
-/* The block of a pointer, which has to be the start of one. */
+/* The block of a pointer, which has to be the start of one of its kind. */
 static Block *
-block_of(void *pointer)
+block_of(void *pointer, uint64 magic)
 {
-	Block	   *block = (Block *) pointer - 1;
+	Block	   *block;
 
 	if (pointer == NULL)
 	{
 		fprintf(stderr, "NULL is freed or reallocated\n");
 		abort();
 	}
+	block = (Block *) pointer - 1;
 	ASAN_UNPOISON_MEMORY_REGION(block, sizeof(Block));
-	if (block->magic != BLOCK_MAGIC)
+	if (block->magic != magic)
 	{
-		fprintf(stderr, "what is freed or reallocated is not an allocated block\n");
+		fprintf(stderr, "what is freed or reallocated was not allocated like that\n");
 		abort();
 	}
 	return block;
@@ -245,7 +248,7 @@ palloc0(Size size)
 static void *
 block_reallocate(void *pointer, Size size, bool huge)
 {
-	Block	   *old = block_of(pointer);
+	Block	   *old = block_of(pointer, BLOCK_MAGIC);
 	Size		old_size = old->size;
 	void	   *moved;
 
@@ -253,7 +256,7 @@ block_reallocate(void *pointer, Size size, bool huge)
 	fault_point("allocation");
 	moved = block_allocate(size, huge);
 	memcpy(moved, pointer, Min(old_size, size));
-	block_free(block_of(pointer));
+	block_free(block_of(pointer, BLOCK_MAGIC));
 	return moved;
 }
 
@@ -272,7 +275,7 @@ repalloc_huge(void *pointer, Size size)
 void
 pfree(void *pointer)
 {
-	block_free(block_of(pointer));
+	block_free(block_of(pointer, BLOCK_MAGIC));
 }
 
 /* Forget everything that an input allocated. */
@@ -280,7 +283,48 @@ void
 shim_free_all(void)
 {
 	while (blocks != NULL)
-		block_free(block_of(blocks + 1));
+	{
+		ASAN_UNPOISON_MEMORY_REGION(blocks, sizeof(Block));
+		block_free(blocks);
+	}
+}
+
+/*
+ * Instead of src/memory.c, which would leave room behind a block.  What comes from
+ * here must go back here.
+ */
+void *
+memory_alloc(MemoryContext context, Size size)
+{
+	void	   *memory;
+	Block	   *block;
+
+	(void) context;
+	fault_point("allocation");
+	memory = block_allocate(size, true);
+	block = block_of(memory, BLOCK_MAGIC);
+	block->magic = MEMORY_MAGIC;
+	ASAN_POISON_MEMORY_REGION(block, sizeof(Block));
+	return memory;
+}
+
+void *
+memory_alloc_zero(MemoryContext context, Size size)
+{
+	return memset(memory_alloc(context, size), 0, size);
+}
+
+void
+memory_free(void *memory)
+{
+	block_free(block_of(memory, MEMORY_MAGIC));
+}
+
+void
+memory_advise(void *memory, Size size)
+{
+	(void) memory;
+	(void) size;
 }
 
 /* ----------------------------------------------------------------
