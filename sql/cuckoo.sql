@@ -30,6 +30,14 @@ FROM (VALUES (1), (2), (3), (100), (253), (254), (255), (256), (1000)) v(n),
 LATERAL (SELECT cuckoo_add_all(cuckoo_add_all(cuckoo_new(1000), array_agg(i)), array_fill(7, array[n])) FROM generate_series(1001, 1900) i) w(f),
 LATERAL (SELECT cuckoo_delete_all(f, array_fill(7, array[n]))) d(g) ORDER BY n;
 
+-- every size around every change of form, with copies that come before, while and after the table grows
+SELECT count(*) AS filters, count(*) FILTER (WHERE f::bytea::cuckoo <> f) AS other_bytes, sum(wrong) AS wrong_counts
+FROM generate_series(1, 12) capacity, (VALUES (0), (2), (4), (16)) g(growth), (VALUES (1e-6), (1e-9)) p(fpp), generate_series(1, 60, 3) size,
+LATERAL (SELECT cuckoo_add_all(cuckoo_add_all(cuckoo_add_all(cuckoo_new(capacity, fpp, growth), array_agg(n)), array_agg(n) FILTER (WHERE n > size / 2)), array_agg(n ORDER BY -n)) AS f FROM generate_series(1, size) n) x,
+LATERAL (SELECT count(*) FILTER (WHERE cuckoo_count(f, n) <> 2 + (n > size / 2)::int) AS wrong FROM generate_series(1, size) n) y;
+SELECT count(*) AS filters, count(*) FILTER (WHERE cuckoo_agg::bytea::cuckoo <> cuckoo_agg) AS other_bytes
+FROM (SELECT cuckoo_agg(n, capacity, fpp) FROM generate_series(1, 12) capacity, (VALUES (0.3), (0.01), (1e-6)) p(fpp), generate_series(1, 60) size, LATERAL generate_series(1, size) n GROUP BY capacity, fpp, size) x;
+
 -- keys: SQL-equal is equal, classes are kept apart
 SELECT cuckoo_contains(cuckoo_agg(1::smallint), 1::bigint) AS integers, cuckoo_contains(cuckoo_agg('a '::char(5)), 'a'::text) AS padded, cuckoo_agg('x'::name) @> 'x' AS name,
        cuckoo_agg(1.0) @> 1.00 AS numeric, cuckoo_agg('-0'::float8) @> 0::float8 AS zero, cuckoo_agg(row(1, 'a'::text)) @> row(1::bigint, 'a'::varchar) AS record, cuckoo_agg(array[1, 2]) @> array[1, 2]::bigint[] AS "array";
@@ -78,6 +86,7 @@ SELECT cuckoo_count(cuckoo_merge(a, b), 7) AS "200 + 100" FROM (SELECT cuckoo_ad
 SELECT (cuckoo_stats(a)).slot_bits AS small, (cuckoo_stats(b)).slot_bits AS grown, cuckoo_cardinality(cuckoo_merge(a, b)) AS keys, cuckoo_merge(a, b) = cuckoo_merge(b, a) AS either_way,
        cuckoo_contains_all(cuckoo_merge(a, b), ARRAY(SELECT generate_series(1, 5000))) AS found
 FROM (SELECT cuckoo_agg(n, 1000) FILTER (WHERE n <= 1000) AS a, cuckoo_add_all(cuckoo_new(1000), array_agg(n) FILTER (WHERE n > 1000)) AS b FROM generate_series(1, 5000) n) x;
+SELECT cuckoo_merge(a, b) = cuckoo_merge(b, a) AS either_way FROM (SELECT cuckoo_add(cuckoo_new(7, 0.01), 1) AS a, cuckoo_add(cuckoo_new(8, 0.01), 2) AS b) x;
 SELECT outcome('SELECT cuckoo_merge(cuckoo_agg(1, 1000), cuckoo_agg(1, 1001, 0.01))');
 SELECT outcome('SELECT cuckoo_merge(cuckoo_agg(1, 1000, 0.02), cuckoo_agg(1, 1000, 0.01))');
 SELECT outcome('SELECT cuckoo_merge(cuckoo_add(cuckoo_new(1000, growth => 4), 1), cuckoo_agg(1, 1000))');

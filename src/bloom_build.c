@@ -614,7 +614,22 @@ static void
 bloom_build_merge(FilterBuilder *base, const bf_filter *filter)
 {
 	BloomBuilder *builder = (BloomBuilder *) base;
+	bf_filter	own;
 	Assert(bloom_build_can_merge(base, filter));
+
+	/* the first layer is that of the declared capacity: keep it the first */
+	if (base->frame->layers == 1 && filter->layers > 1)
+	{
+		filter_open(&own, build_flat(base));
+		drop_list(builder);
+		if (builder->lines != NULL)
+		{
+			memory_free(builder->lines);
+			pfree(builder->batch);
+		}
+		bloom_build_load(base, base->context, filter);
+		filter = &own;
+	}
 	for (int i = 0; i < filter->layers; i++)
 	{
 		const bf_layer *other = &filter->layer[i];

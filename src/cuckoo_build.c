@@ -87,6 +87,14 @@ cuckoo_load(FilterBuilder *base, MemoryContext context, const bf_filter *filter)
 	builder->numbers = allocate(builder, sizeof(uint64) * from->count);
 	builder->counts = allocate(builder, from->count);
 	bf_list_read(builder->numbers, from->list, from->count);
+	for (uint32 i = 0; i < from->count; i++)
+	{
+		if (from->table.buckets > 0 && builder->numbers[i] >= bf_table_range(from->table))
+			ereport(ERROR,
+					(errcode(ERRCODE_DATA_CORRUPTED),
+					 errmsg("filter is damaged"),
+					 errdetail("Its list has a number that is out of range.")));
+	}
 	memcpy(builder->counts, from->list + (Size) from->count * 8, from->count);
 	builder->pending_room = LEAST_PENDING;
 	builder->pending = allocate(builder, sizeof(uint64) * builder->pending_room);
@@ -117,8 +125,10 @@ reserve_list(CuckooBuilder *builder, uint64 room)
 	room = Min(Max(room, (uint64) builder->list_room * 3 / 2), PG_UINT32_MAX);
 	if (builder->numbers == NULL)
 	{
-		builder->numbers = allocate(builder, sizeof(uint64) * room);
+		uint64	   *numbers = allocate(builder, sizeof(uint64) * room);
+
 		builder->counts = allocate(builder, room);
+		builder->numbers = numbers;
 	}
 	else
 	{
@@ -277,7 +287,8 @@ enlarge(bf_table *table, uint64 *capacity, unsigned growth)
 
 /*
  * Make a table of the list, which was settled: as large as it has to be, and
- * with the numbers inserted in ascending order.
+ * with the numbers inserted in ascending order.  If the list is smaller than such
+ * a table, it stays.
  */
 static void
 list_to_table(CuckooBuilder *builder)
@@ -291,6 +302,13 @@ list_to_table(CuckooBuilder *builder)
 
 	while (bf_table_full(table) < builder->listed && enlarge(&table, &capacity, builder->base.frame->growth))
 		continue;
+	if (bf_keep_counts(table, builder->listed))
+	{
+		filter_check_size(bf_table_words(table) * 8 + BF_LENGTH_WORD);
+		layer->table = table;
+		layer->capacity = capacity;
+		return;
+	}
 	slots = allocate_slots(builder, table);
 	placed = allocate(builder, builder->listed);
 	for (uint32 i = 0; i < builder->listed; i++)
@@ -445,19 +463,18 @@ cuckoo_build_add_to_table(CuckooBuilder *builder, uint64 number)
 {
 	if (builder->pended == builder->pending_room)
 		cuckoo_build_make_room(builder);
-	if (!bf_table_find(builder->slots, layer_of(builder)->table, number))
-	{
-		if (builder->used >= bf_table_full(layer_of(builder)->table) && grow(builder) &&
-			builder->pended == builder->pending_room)
-			cuckoo_build_make_room(builder);
-		if (builder->used < bf_table_full(layer_of(builder)->table) &&
-			bf_table_insert(builder->slots, layer_of(builder)->table, number))
-		{
-			builder->used++;
-			return;
-		}
-	}
-	builder->pending[builder->pended++] = number;
+	if (!bf_table_find(builder->slots, layer_of(builder)->table, number) &&
+		builder->used >= bf_table_full(layer_of(builder)->table) && grow(builder) &&
+		builder->pended == builder->pending_room)
+		cuckoo_build_make_room(builder);
+
+	/* growing may have moved the number into the table from the list */
+	if (!bf_table_find(builder->slots, layer_of(builder)->table, number) &&
+		builder->used < bf_table_full(layer_of(builder)->table) &&
+		bf_table_insert(builder->slots, layer_of(builder)->table, number))
+		builder->used++;
+	else
+		builder->pending[builder->pended++] = number;
 }
 
 static void
@@ -625,7 +642,9 @@ cuckoo_build_merge_filter(CuckooBuilder *builder, const bf_filter *filter)
 	bf_layer   *layer = layer_of(builder);
 	const bf_layer *other = &filter->layer[0];
 
-	if (other->table.buckets > layer->table.buckets)
+	if (other->table.buckets == layer->table.buckets)
+		layer->capacity = Max(layer->capacity, other->capacity);
+	else if (other->table.buckets > layer->table.buckets)
 	{
 		if (builder->slots != NULL)
 			move_to_table(builder, other->table, other->capacity);

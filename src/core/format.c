@@ -231,8 +231,6 @@ read_table(bf_layer *layer, uint64_t buckets, uint8_t slot_bits)
 		return "The width of its slots is out of range.";
 	if (bf_table_words(layer->table) > BF_MAX_BYTES / 8)
 		return "Its table is larger than a filter may be.";
-	if (layer->form == BF_FORM_COUNTS && layer->capacity == 0)
-		return "Its capacity is out of range.";
 	return NULL;
 }
 
@@ -618,7 +616,9 @@ bf_layer_distinct(const bf_layer *layer)
 		return layer->count;
 	for (uint64_t i = 0; i < layer->count; i++)
 	{
-		if (!bf_table_find(layer->data, layer->table, bf_load64(layer->list + i * 8)))
+		uint64_t	number = bf_load64(layer->list + i * 8);
+
+		if (number >= bf_table_range(layer->table) || !bf_table_find(layer->data, layer->table, number))
 			distinct++;
 		if (i % BF_POLL_EVERY == 0)
 			bf_poll();

@@ -191,7 +191,6 @@ sub read_cuckoo_entry
 	$layer{range} = $buckets << ($slot_bits - 1);
 	$layer{words} = ((BUCKET_SLOTS * $buckets - 1) * $slot_bits >> 3) + 15 >> 3;
 	die "table is too large\n" if $layer{words} * 8 > MAX_BYTES;
-	die "sized list has no capacity\n" if $form == CUCKOO_LIST && $layer{capacity} == 0;
 	return \%layer;
 }
 

@@ -21,15 +21,6 @@
 		} \
 	} while (0)
 
-/*
- * Faults that are known and not mended yet are passed by, to look for others.
- * Build with EXTRA_CFLAGS=-DFUZZ_KNOWN=0 to meet them; delete what is mended.
- */
-#ifndef FUZZ_KNOWN
-#define FUZZ_KNOWN	1
-#endif
-#define KNOWN(condition)	(FUZZ_KNOWN && (condition))
-
 /* The rest of the input.  Beyond its end there are zeros. */
 typedef struct Input
 {
