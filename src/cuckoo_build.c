@@ -186,6 +186,7 @@ compact_list(CuckooBuilder *builder)
 static void
 cap_counts(CuckooBuilder *builder)
 {
+	builder->placed = false;
 	if (builder->slots == NULL)
 		return;
 	for (uint32 i = 0; i < builder->listed; i++)
@@ -210,6 +211,8 @@ cuckoo_build_settle(CuckooBuilder *builder)
 	{
 		if (builder->holes)
 			compact_list(builder);
+		if (builder->placed)
+			cap_counts(builder);
 		return;
 	}
 	bf_hashes_sort(pending, builder->pended);
@@ -472,7 +475,10 @@ cuckoo_build_add_to_table(CuckooBuilder *builder, uint64 number)
 	if (!bf_table_find(builder->slots, layer_of(builder)->table, number) &&
 		builder->used < bf_table_full(layer_of(builder)->table) &&
 		bf_table_insert(builder->slots, layer_of(builder)->table, number))
+	{
 		builder->used++;
+		builder->placed = true;
+	}
 	else
 		builder->pending[builder->pended++] = number;
 }

@@ -26,6 +26,7 @@ typedef struct CuckooBuilder
 	uint32		pended;			/* used in `pending` */
 	uint32		pending_room;
 	bool		holes;			/* there are counts of 0 */
+	bool		placed;			/* numbers of the list may have got a slot since */
 } CuckooBuilder;
 
 extern const BuilderMethods cuckoo_methods;
