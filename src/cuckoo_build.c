@@ -563,33 +563,29 @@ cuckoo_build_remove(CuckooBuilder *builder, uint64 hash)
  */
 
 /*
- * Add all that a filter holds: numbers, which are ours too, or hashes if it is
- * unfinished.
+ * Add all that a filter holds: numbers, which are ours too but for the lowest
+ * `drop_bits` bits, or hashes if it is unfinished.
  */
 static void
-add_filter(CuckooBuilder *builder, const bf_filter *filter)
+add_filter(CuckooBuilder *builder, const bf_filter *filter, unsigned drop_bits)
 {
 	const bf_layer *from = &filter->layer[0];
 	const uint8 *counts = from->list + (Size) from->count * 8;
 
 	if (from->form == BF_FORM_TABLE)
 	{
-		uint64	   *numbers = palloc_extended(sizeof(uint64) * Max(from->used, 1), MCXT_ALLOC_HUGE);
-		Size		n = bf_table_numbers(from->data, from->table, numbers);
+		uint64_t	number;
 
-		for (Size i = 0; i < n; i++)
+		for (uint64_t slot = 0; bf_table_next(from->data, from->table, &slot, &number);)
 		{
 			if (builder->pended == builder->pending_room)
 				cuckoo_build_make_room(builder);
-			cuckoo_build_add_number(builder, numbers[i]);
-			if (i % BF_POLL_EVERY == 0)
-				bf_poll();
+			cuckoo_build_add_number(builder, number >> drop_bits);
 		}
-		pfree(numbers);
 	}
 	for (uint32 i = 0; i < from->count; i++)
 	{
-		uint64		value = bf_load64(from->list + (Size) i * 8);
+		uint64		value = bf_load64(from->list + (Size) i * 8) >> drop_bits;
 
 		for (unsigned copy = 0; copy < counts[i]; copy++)
 		{
@@ -635,7 +631,7 @@ cuckoo_merge_state(FilterBuilder *base, const bf_filter *state)
 		renumber(builder, state->layer[0].table, 0);
 		layer->capacity = state->layer[0].capacity;
 	}
-	add_filter(builder, state);
+	add_filter(builder, state, 0);
 }
 
 /*
@@ -657,17 +653,18 @@ cuckoo_build_merge_filter(CuckooBuilder *builder, const bf_filter *filter)
 		layer->table = other->table;
 		layer->capacity = other->capacity;
 	}
-	add_filter(builder, filter);
+	add_filter(builder, filter, 0);
 }
 
 /*
  * Forget the order in which keys came: take all out of the table, from where
- * build_describe puts them back in ascending order.
+ * build_describe puts them back in ascending order.  That takes 17 bytes a key, so
+ * very large filters are left as they are.
  */
 void
 cuckoo_build_sort(CuckooBuilder *builder)
 {
-	if (builder->slots != NULL)
+	if (builder->slots != NULL && builder->used <= BF_MAX_LIST)
 		table_to_list(builder);
 }
 
@@ -754,6 +751,38 @@ cuckoo_hashes(FilterBuilder *base, const uint64 **hashes)
 }
 
 /*
+ * The finished filter of an aggregate with a table of more keys than are sorted:
+ * moved to another table, with as many bits as are needed.
+ */
+static struct varlena *
+finish_large(CuckooBuilder *builder, const bf_filter *state)
+{
+	bf_filter	filter;
+	bf_layer   *layer = &filter.layer[0];
+	CuckooBuilder finished;
+	unsigned	spare = 0;
+
+	memcpy(&filter, state, frame_size(1));
+	layer->data = builder->slots;
+	layer->list = allocate(builder, (Size) bf_counts_bytes(builder->listed));
+	bf_list_write(layer->list, builder->numbers, builder->listed);
+	if (builder->listed > 0)
+		memcpy(layer->list + (Size) builder->listed * 8, builder->counts, builder->listed);
+	if (layer->capacity == 0)
+		spare = bf_table_spare_bits(layer->table, builder->used, filter.fpp, filter.growth);
+
+	cuckoo_build_start(&finished, CurrentMemoryContext,
+					   (bf_table) {layer->table.buckets, (uint8) (layer->table.slot_bits - spare)},
+					   layer->capacity > 0 ? layer->capacity : bf_table_full(layer->table), filter.fpp);
+	finished.base.frame->growth = filter.growth;
+	filter_set_class(finished.base.frame, &(KeyClass) {filter.scheme, filter.key_class, filter.name_length, filter.name});
+	finished.slots = allocate_slots(&finished, layer_of(&finished)->table);
+	add_filter(&finished, &filter, spare);
+	pfree(layer->list);
+	return build_flat(&finished.base);
+}
+
+/*
  * The finished filter, of a copy: a window frame may go on adding to the
  * builder.
  */
@@ -768,6 +797,8 @@ cuckoo_finish(FilterBuilder *base)
 	unsigned	growth = base->frame->growth;
 
 	cuckoo_describe(base, &filter);
+	if (builder->slots != NULL && builder->used > BF_MAX_LIST)
+		return finish_large(builder, &filter);
 	memset(&finished, 0, sizeof(finished));
 	build_copy_frame(&finished.base, &cuckoo_methods, CurrentMemoryContext, &filter);
 	layer = layer_of(&finished);

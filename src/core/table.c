@@ -219,8 +219,8 @@ number_at(bf_table table, uint64_t bucket, uint64_t value)
 }
 
 /* The next number of the table at or behind *slot; false if there is none. */
-static inline bool
-next_number(const uint8_t *slots, bf_table table, uint64_t *slot, uint64_t *number)
+bool
+bf_table_next(const uint8_t *slots, bf_table table, uint64_t *slot, uint64_t *number)
 {
 	for (uint64_t i = *slot; i < table.buckets * BF_BUCKET_SLOTS; i++)
 	{
@@ -245,7 +245,7 @@ bf_table_numbers(const uint8_t *slots, bf_table table, uint64_t *numbers)
 	size_t		n = 0;
 	uint64_t	number;
 
-	for (uint64_t slot = 0; next_number(slots, table, &slot, &number);)
+	for (uint64_t slot = 0; bf_table_next(slots, table, &slot, &number);)
 		numbers[n++] = number;
 	return n;
 }
@@ -260,7 +260,7 @@ bf_table_move(const uint8_t *from, bf_table from_table, uint8_t *to, bf_table to
 	uint64_t	moved = 0;
 	uint64_t	number;
 
-	for (uint64_t slot = 0; next_number(from, from_table, &slot, &number);)
+	for (uint64_t slot = 0; bf_table_next(from, from_table, &slot, &number);)
 		moved += bf_table_insert(to, to_table, number);
 	return moved;
 }
@@ -272,7 +272,7 @@ bf_table_missing(const uint8_t *from, bf_table from_table,
 	size_t		n = 0;
 	uint64_t	number;
 
-	for (uint64_t slot = 0; next_number(from, from_table, &slot, &number);)
+	for (uint64_t slot = 0; bf_table_next(from, from_table, &slot, &number);)
 	{
 		if (!bf_table_find(to, to_table, number))
 			numbers[n++] = number;
