@@ -76,6 +76,32 @@ open_flat(FilterProbe *probe, struct varlena *image)
 }
 
 /*
+ * To answer whether a key is there, the list of a cuckoo filter matters only as
+ * far as its numbers are not in the table, and hardly any is not.
+ */
+static void
+keep_strays(bf_layer *layer, MemoryContext context)
+{
+	uint64	   *strays = MemoryContextAllocHuge(context, sizeof(uint64) * (Size) layer->count + 1);
+	uint32		n = 0;
+
+	for (uint32 i = 0; i < layer->count; i++)
+	{
+		uint64		number = bf_load64(layer->list + (Size) i * 8);
+
+		if (number < bf_table_range(layer->table) && !bf_table_find(layer->data, layer->table, number))
+			strays[n++] = number;
+		if (i % BF_POLL_EVERY == 0)
+			bf_poll();
+	}
+	layer->list = MemoryContextAlloc(context, (Size) n * 9 + 1);
+	bf_list_write(layer->list, strays, n);
+	memset(layer->list + (Size) n * 8, 1, n);
+	layer->count = n;
+	pfree(strays);
+}
+
+/*
  * Load a stored filter, with its lines on cache line boundaries if it is wide.
  */
 static const bf_filter *
@@ -96,8 +122,10 @@ load(FilterProbe *probe, Datum value)
 	if (bf_filter_open(filter, bytes, n) != NULL)
 		filter_open(filter, image); /* raises the error */
 	pfree(image);
+	if (filter->layer[0].form == BF_FORM_TABLE)
+		keep_strays(&filter->layer[0], probe->loaded_context);
 	probe->loaded = filter;
-	probe->one_layer = filter->layers == 1 && filter->layer[0].form == BF_FORM_LINES;
+	probe->one_layer = filter->layers == 1;
 	return filter;
 }
 

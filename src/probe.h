@@ -25,7 +25,7 @@ typedef struct FilterProbe
 	uint32		probes;			/* how often */
 	MemoryContext loaded_context;
 	bf_filter  *loaded;			/* NULL if not in memory yet */
-	bool		one_layer;		/* it is one layer of lines */
+	bool		one_layer;		/* it has but one layer */
 
 	bf_filter	filter;			/* room to open one in */
 } FilterProbe;
@@ -58,7 +58,7 @@ filter_probe_one(FilterProbe *probe, Datum filter, const KeyClass *class, uint64
 		if (pointer.va_valueid == probe->toast_value && pointer.va_toastrelid == probe->toast_relation)
 		{
 			filter_check_class(probe->loaded, class);
-			return bf_lines_test(probe->loaded->layer[0].data, probe->loaded->layer[0].shape, hash);
+			return bf_layer_contains(&probe->loaded->layer[0], hash);
 		}
 	}
 	return filter_probe_any(probe, filter, class, hash);

@@ -554,26 +554,6 @@ bf_filter_is_empty(const bf_filter *filter)
 	return true;
 }
 
-bool
-bf_layer_contains(const bf_layer *layer, uint64_t hash)
-{
-	switch (layer->form)
-	{
-		case BF_FORM_LIST:
-			return bf_list_find(layer->data, layer->count, hash);
-		case BF_FORM_LINES:
-			return bf_lines_test(layer->data, layer->shape, hash);
-		default:
-			{
-				uint64_t	number = bf_table_number(layer->table, hash);
-
-				if (layer->form == BF_FORM_TABLE && bf_table_find(layer->data, layer->table, number))
-					return true;
-				return bf_layer_listed(layer, number) > 0;
-			}
-	}
-}
-
 /* ----------------------------------------------------------------
  * Multisets
  * ----------------------------------------------------------------
@@ -626,14 +606,29 @@ bf_layer_distinct(const bf_layer *layer)
 	return distinct;
 }
 
-/* May the key with this hash have been added? */
+/*
+ * May the key with this hash have been added?  It is asked for in all layers, so
+ * their memory is fetched at once.
+ */
 bool
 bf_filter_contains(const bf_filter *filter, uint64_t hash)
 {
-	/* newest first: in filters that grow it is the largest */
+	uint64_t	group_hash;
+
+	if (filter->layers == 1)
+		return bf_layer_contains(&filter->layer[0], hash);
+	group_hash = bf_group_hash(hash, 0);
 	for (unsigned i = filter->layers; i-- > 0;)
 	{
-		if (bf_layer_contains(&filter->layer[i], hash))
+		if (filter->layer[i].form == BF_FORM_LINES)
+			bf_line_prefetch(filter->layer[i].data, filter->layer[i].shape, group_hash);
+	}
+	for (unsigned i = filter->layers; i-- > 0;)
+	{
+		const bf_layer *layer = &filter->layer[i];
+
+		if (layer->form == BF_FORM_LINES ? bf_lines_test_from(layer->data, layer->shape, hash, group_hash) :
+			bf_layer_contains(layer, hash))
 			return true;
 	}
 	return false;

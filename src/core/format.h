@@ -8,6 +8,7 @@
 #ifndef BF_FORMAT_H
 #define BF_FORMAT_H
 
+#include "hashlist.h"
 #include "lines.h"
 #include "table.h"
 
@@ -153,7 +154,6 @@ extern void bf_filter_write(bf_filter *filter, uint8_t *bytes, size_t n);
 
 /* Whole-filter operations. */
 extern bool bf_layer_is_empty(const bf_layer *layer);
-extern bool bf_layer_contains(const bf_layer *layer, uint64_t hash);
 extern bool bf_filter_contains(const bf_filter *filter, uint64_t hash);
 extern void bf_filter_contains_many(const bf_filter *filter, const uint64_t *hashes,
 									size_t n, bool *found);
@@ -213,6 +213,25 @@ static inline uint64_t
 bf_layer_head_bytes(const bf_layer *layer)
 {
 	return layer->form == BF_FORM_LINES ? 0 : layer->form == BF_FORM_TABLE ? 16 : 8;
+}
+
+static inline bool
+bf_layer_contains(const bf_layer *layer, uint64_t hash)
+{
+	uint64_t	number;
+
+	switch (layer->form)
+	{
+		case BF_FORM_LIST:
+			return bf_list_find(layer->data, layer->count, hash);
+		case BF_FORM_LINES:
+			return bf_lines_test(layer->data, layer->shape, hash);
+		default:
+			number = bf_table_number(layer->table, hash);
+			if (layer->form == BF_FORM_TABLE && bf_table_find(layer->data, layer->table, number))
+				return true;
+			return layer->count > 0 && bf_layer_listed(layer, number) > 0;
+	}
 }
 
 #endif							/* BF_FORMAT_H */

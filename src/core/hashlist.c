@@ -100,8 +100,9 @@ bf_hashes_sort(uint64_t *hashes, size_t n)
 	radix_sort(hashes, n, 0);
 }
 
-/* After two guesses, a hash is looked for so far from there. */
-#define NEAR	32
+/* After one or two guesses, a hash is looked for so far from there. */
+#define NEAR			32
+#define SHORT_LIST		4096	/* where one guess is enough */
 
 /*
  * The place of a hash in a sorted array, or n if it is not there.  Uniform
@@ -197,8 +198,35 @@ bf_list_search(const uint8_t *list, size_t n, uint64_t hash, uint64_t largest)
 	uint64_t	floor = 0;		/* bounds of the values in that range */
 	uint64_t	ceiling = largest;
 
-	if (hash > largest)
+	if (hash > largest || n == 0)
 		return n;
+	if (n <= SHORT_LIST)
+	{
+		/* it is close to the first guess: look from there on */
+		size_t		place = (size_t) ((double) hash / ((double) largest + 1.0) * (double) n);
+		uint64_t	value;
+
+		place = place < n ? place : n - 1;
+		value = bf_load64(list + place * 8);
+		for (unsigned i = 0; i < NEAR && value < hash; i++)
+		{
+			if (++place == n)
+				return n;
+			value = bf_load64(list + place * 8);
+			if (value > hash)
+				return n;
+		}
+		for (unsigned i = 0; i < NEAR && value > hash; i++)
+		{
+			if (place-- == 0)
+				return n;
+			value = bf_load64(list + place * 8);
+			if (value < hash)
+				return n;
+		}
+		if (value == hash)
+			return place;
+	}
 	for (unsigned guesses = 0; low < high; guesses++)
 	{
 		size_t		middle = low + (high - low) / 2;
