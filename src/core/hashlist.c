@@ -70,6 +70,9 @@ radix_sort(uint64_t *hashes, size_t n, unsigned bits)
 	}
 	for (unsigned b = 0; b < buckets; b++)
 	{
+		/* no element is on its way here, should this raise an error */
+		if (n >= BF_POLL_EVERY)
+			bf_poll();
 		while (next[b] < end[b])
 		{
 			uint64_t	hash = hashes[next[b]];
