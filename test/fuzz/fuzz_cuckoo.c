@@ -249,6 +249,22 @@ follow_range(Subject *subject)
  * ----------------------------------------------------------------
  */
 
+/* Keys past this bound are not sorted, so that their order shows. */
+static bool
+is_large(struct varlena *image)
+{
+	bf_filter	filter;
+
+	filter_open(&filter, image);
+	return filter.layer[0].used > BF_MAX_LIST;
+}
+
+static bool
+same_bytes(struct varlena *a, struct varlena *b)
+{
+	return VARSIZE(a) == VARSIZE(b) && memcmp(a, b, VARSIZE(a)) == 0;
+}
+
 /*
  * Do the bytes hold what they should?  With `more`, they may hold as many copies
  * in addition.
@@ -704,8 +720,7 @@ check_merge(Subject *subject, Subject *other)
 	check_copies(&sum, NULL, one.image);
 	check_copies(&sum, NULL, two.image);
 	free(sum.places);
-	CHECK(VARSIZE(one.image) == VARSIZE(two.image) && memcmp(one.image, two.image, VARSIZE(one.image)) == 0,
-		  "a merge depends on the order");
+	CHECK(is_large(one.image) || same_bytes(one.image, two.image), "a merge depends on the order");
 }
 
 /* Bytes that forget the order stay as they are. */
@@ -728,8 +743,7 @@ run_sort(Input *input, Subject *subject, bool faults)
 		return;
 	CHECK(shim_run(sort, &operation) == SHIM_DONE, "sorting failed: %s", shim_message);
 	twice = check_flat(subject);
-	CHECK((twice != NULL && VARSIZE(once) == VARSIZE(twice) && memcmp(once, twice, VARSIZE(once)) == 0),
-		  "sorting again changes the bytes");
+	CHECK(twice != NULL && same_bytes(once, twice), "sorting again changes the bytes");
 }
 
 /* ----------------------------------------------------------------
@@ -772,8 +786,7 @@ check_finish(Subject *subject, bool order)
 	if (shim_run(add, &second) == SHIM_DONE && shim_run(finish, &second) == SHIM_DONE)
 	{
 		check_copies(&subject->counters, NULL, second.image);
-		CHECK((VARSIZE(first.image) == VARSIZE(second.image) &&
-							 memcmp(first.image, second.image, VARSIZE(first.image)) == 0),
+		CHECK(is_large(first.image) || same_bytes(first.image, second.image),
 			  "the same keys in another order make other bytes");
 	}
 	free_subject(&again);
