@@ -26,6 +26,9 @@
 #define LEAST_PENDING		8
 #define MOST_PENDING		(1024 * 1024)
 
+/* Numbers inserted between two polls: in a full table each may take 500 kicks. */
+#define POLL_EVERY			4096
+
 /* So many are looked through when a key is asked for, rather than sorted. */
 #define FEW_PENDING			64
 
@@ -318,7 +321,7 @@ list_to_table(CuckooBuilder *builder)
 	{
 		placed[i] = used < bf_table_full(table) && bf_table_insert(slots, table, builder->numbers[i]);
 		used += placed[i];
-		if (i % BF_POLL_EVERY == 0)
+		if (i % POLL_EVERY == 0)
 			bf_poll();
 	}
 
@@ -374,7 +377,7 @@ move_to_table(CuckooBuilder *builder, bf_table table, uint64 capacity)
 			!bf_table_find(builder->slots, layer->table, builder->numbers[i]) &&
 			bf_table_insert(slots, table, builder->numbers[i]);
 		used += placed[i];
-		if (i % BF_POLL_EVERY == 0)
+		if (i % POLL_EVERY == 0)
 			bf_poll();
 	}
 	if (moved < builder->used)
@@ -494,7 +497,7 @@ cuckoo_add_many(FilterBuilder *base, const uint64 *hashes, Size n)
 		if (builder->slots != NULL && i + BF_BATCH < n)
 			bf_table_prefetch(builder->slots, layer->table, bf_table_number(layer->table, hashes[i + BF_BATCH]));
 		cuckoo_build_add(builder, hashes[i]);
-		if (i % BF_POLL_EVERY == 0)
+		if (i % POLL_EVERY == 0)
 			bf_poll();
 	}
 }
@@ -575,12 +578,15 @@ add_filter(CuckooBuilder *builder, const bf_filter *filter, unsigned drop_bits)
 	if (from->form == BF_FORM_TABLE)
 	{
 		uint64_t	number;
+		uint64		n = 0;
 
 		for (uint64_t slot = 0; bf_table_next(from->data, from->table, &slot, &number);)
 		{
 			if (builder->pended == builder->pending_room)
 				cuckoo_build_make_room(builder);
 			cuckoo_build_add_number(builder, number >> drop_bits);
+			if (n++ % POLL_EVERY == 0)
+				bf_poll();
 		}
 	}
 	for (uint32 i = 0; i < from->count; i++)

@@ -91,6 +91,8 @@ radix_sort(uint64_t *hashes, size_t n, unsigned bits)
 	}
 	for (size_t b = 0, start = 0; b < buckets; b++)
 	{
+		if (n >= BF_POLL_EVERY)
+			bf_poll();
 		radix_sort(hashes + start, end[b] - start, bits + width);
 		start = end[b];
 	}

@@ -261,7 +261,11 @@ bf_table_move(const uint8_t *from, bf_table from_table, uint8_t *to, bf_table to
 	uint64_t	number;
 
 	for (uint64_t slot = 0; bf_table_next(from, from_table, &slot, &number);)
+	{
 		moved += bf_table_insert(to, to_table, number);
+		if (moved % (BF_POLL_EVERY / 16) == 0)
+			bf_poll();
+	}
 	return moved;
 }
 
