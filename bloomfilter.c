@@ -5,7 +5,9 @@
  * Membership filters as SQL values.  Data walks one way: an SQL value becomes
  * a key class and a 64-bit hash (src/key.c), the hash goes into a filter
  * (src/core, which knows nothing of PostgreSQL), and the filter is a varlena
- * (src/filter.c).  src/bloom_*.c is the SQL type `bloom`, a file per concern.
+ * (src/filter.c).  The types `bloom` and `cuckoo` share all of that, their
+ * aggregates, functions and I/O; src/bloom_*.c and src/cuckoo_*.c are what
+ * each has for itself: how one is built, and how two are merged.
  */
 #include "src/compat.h"
 

@@ -281,7 +281,7 @@ sub report
 		printf $md "| %s | %.0f | %.0f | %s | %s | %s | %s |\n", $case->{name}, $case->{best}, $case->{median}, $case->{peer} || '',
 		  defined $case->{ratio} ? sprintf('%.2f', $case->{ratio}) : '', $case->{target} || '', join '; ', @notes;
 	}
-	costs($md) if '' =~ /$option{only}/ || 'costs' =~ /$option{only}/;
+	costs($md) if 'costs' =~ /$option{only}/;
 	core($md, $csv) if 'core' =~ /$option{only}/;
 	close $csv or die "$!\n";
 	close $md or die "$!\n";
@@ -408,7 +408,6 @@ sub main
 	@cases = cases();
 	my $all = @cases * $option{rounds};
 	printf STDERR "loaded in %d s; %d cases\n", time - $started, scalar @cases;
-	my $loaded = time - $started;
 	for my $group (do { my %seen; grep { !$seen{$_}++ } map { $_->{group} } @cases })
 	{
 		my @members = grep { $_->{group} eq $group } @cases;

@@ -79,5 +79,6 @@ SELECT outcome('SELECT bloom_new(100000000, max_layers => 64)');
 
 -- support functions cannot be called by hand
 SELECT outcome('SELECT bloom_agg_transition(null, 1)');
+SELECT outcome('SELECT bloom_agg_transition(bloom_add(bloom_new(10), 1), 1)');
 SELECT outcome('SELECT bloom_agg_combine(bloom_new(1), bloom_new(1))');
 SELECT outcome('SELECT bloom_agg_final(bloom_new(1))');

@@ -21,7 +21,6 @@
 #include "executor/executor.h"
 #include "utils/builtins.h"
 #include "utils/memutils.h"
-#include "utils/regproc.h"
 #include "utils/uuid.h"
 
 #include "agg.h"
@@ -74,14 +73,8 @@ typedef struct StateOwner
 static StateOwner
 state_owner(FunctionCallInfo fcinfo, bool internal)
 {
-	StateOwner	owner;
+	StateOwner	owner = {filter_aggregate_context(fcinfo), internal};
 
-	if (!AggCheckCallContext(fcinfo, &owner.context))
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("function %s can only be called as part of an aggregate",
-						format_procedure(fcinfo->flinfo->fn_oid))));
-	owner.internal = internal;
 	return owner;
 }
 
@@ -355,7 +348,7 @@ static inline bool
 same_parameters_as(FunctionCallInfo fcinfo, const bf_filter *frame)
 {
 	/* the capacity of a table that has grown is a multiple of what was declared */
-	return frame->layer[0].form == BF_FORM_TABLE ||
+	return frame->layer[0].table.buckets > 0 ||
 		same_parameters(fcinfo, frame->layer[0].capacity, frame->fpp);
 }
 
@@ -484,7 +477,8 @@ add_to_large_state(FunctionCallInfo fcinfo, const KeyClass *class, uint64 hash)
 	ExpandedFilter *expanded;
 	const bf_filter *frame;
 
-	if (PG_ARGISNULL(0) || PG_ARGISNULL(1) ||
+	/* a call by hand has no context, and is refused later on */
+	if (fcinfo->context == NULL || PG_ARGISNULL(0) || PG_ARGISNULL(1) ||
 		!VARATT_IS_EXTERNAL_EXPANDED_RW(PG_GETARG_POINTER(0)) ||
 		(expanded = expanded_filter(PG_GETARG_DATUM(0))) == NULL)
 		return false;

@@ -616,10 +616,7 @@ aggregate_sets(FunctionCallInfo fcinfo, struct varlena *(*step) (struct varlena 
 {
 	struct varlena *state;
 
-	if (!AggCheckCallContext(fcinfo, NULL))
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("function can only be called as part of an aggregate")));
+	filter_aggregate_context(fcinfo);
 	if (PG_ARGISNULL(1))
 	{
 		if (PG_ARGISNULL(0))

@@ -86,14 +86,10 @@ PG_FUNCTION_INFO_V1(cuckoo_merge_agg_transition);
 Datum
 cuckoo_merge_agg_transition(PG_FUNCTION_ARGS)
 {
-	MemoryContext context;
+	MemoryContext context = filter_aggregate_context(fcinfo);
 	ExpandedFilter *state;
 	bf_filter	filter;
 
-	if (!AggCheckCallContext(fcinfo, &context))
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("function can only be called as part of an aggregate")));
 	if (PG_ARGISNULL(1))
 	{
 		if (PG_ARGISNULL(0))
