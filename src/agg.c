@@ -21,6 +21,7 @@
 #include "executor/executor.h"
 #include "utils/builtins.h"
 #include "utils/memutils.h"
+#include "utils/regproc.h"
 #include "utils/uuid.h"
 
 #include "agg.h"
@@ -70,10 +71,27 @@ typedef struct StateOwner
 	bool		internal;		/* transition type internal, else the filter type */
 } StateOwner;
 
+/*
+ * Functions that may change their argument, as only an aggregate allows, refuse
+ * other callers here.
+ */
+MemoryContext
+agg_context(FunctionCallInfo fcinfo)
+{
+	MemoryContext context;
+
+	if (!AggCheckCallContext(fcinfo, &context))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("function %s can only be called as part of an aggregate",
+						format_procedure(fcinfo->flinfo->fn_oid))));
+	return context;
+}
+
 static StateOwner
 state_owner(FunctionCallInfo fcinfo, bool internal)
 {
-	StateOwner	owner = {filter_aggregate_context(fcinfo), internal};
+	StateOwner	owner = {agg_context(fcinfo), internal};
 
 	return owner;
 }

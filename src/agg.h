@@ -10,4 +10,7 @@
 /* A filter's bytes proper, should the value be an aggregate's state. */
 extern struct varlena *agg_settled(struct varlena *value);
 
+/* Where the state of the calling aggregate lives; an error for other callers. */
+extern MemoryContext agg_context(FunctionCallInfo fcinfo);
+
 #endif							/* BF_AGG_H */

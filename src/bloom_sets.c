@@ -12,6 +12,7 @@
 
 #include "utils/memutils.h"
 
+#include "agg.h"
 #include "build.h"
 
 /* A merged layer may exceed its share of false positives by so much. */
@@ -616,7 +617,7 @@ aggregate_sets(FunctionCallInfo fcinfo, struct varlena *(*step) (struct varlena 
 {
 	struct varlena *state;
 
-	filter_aggregate_context(fcinfo);
+	agg_context(fcinfo);
 	if (PG_ARGISNULL(1))
 	{
 		if (PG_ARGISNULL(0))

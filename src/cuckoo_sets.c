@@ -8,6 +8,7 @@
  */
 #include "compat.h"
 
+#include "agg.h"
 #include "expanded.h"
 
 static bool
@@ -86,7 +87,7 @@ PG_FUNCTION_INFO_V1(cuckoo_merge_agg_transition);
 Datum
 cuckoo_merge_agg_transition(PG_FUNCTION_ARGS)
 {
-	MemoryContext context = filter_aggregate_context(fcinfo);
+	MemoryContext context = agg_context(fcinfo);
 	ExpandedFilter *state;
 	bf_filter	filter;
 

@@ -7,8 +7,6 @@
 
 #include <math.h>
 
-#include "utils/regproc.h"
-
 #include "agg.h"
 #include "filter.h"
 
@@ -215,26 +213,4 @@ filter_check_size(uint64 bytes)
 				 errmsg("filter would need " UINT64_FORMAT " bytes", bytes),
 				 errdetail("A filter can have at most " UINT64_FORMAT " bytes.", (uint64) BF_MAX_BYTES),
 				 errhint("Accept a higher false-positive probability, or split the keys over several filters.")));
-}
-
-/* ----------------------------------------------------------------
- * Aggregates
- * ----------------------------------------------------------------
- */
-
-/*
- * Where the state of the calling aggregate lives.  Functions that may change
- * their argument, as only an aggregate allows, refuse other callers here.
- */
-MemoryContext
-filter_aggregate_context(FunctionCallInfo fcinfo)
-{
-	MemoryContext context;
-
-	if (!AggCheckCallContext(fcinfo, &context))
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("function %s can only be called as part of an aggregate",
-						format_procedure(fcinfo->flinfo->fn_oid))));
-	return context;
 }

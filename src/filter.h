@@ -51,9 +51,6 @@ extern void filter_check_cuckoo_growth(int32 growth);
 extern bf_shape filter_shape(int64 capacity, double fpp);
 extern void filter_check_size(uint64 bytes);
 
-/* Aggregates. */
-extern MemoryContext filter_aggregate_context(FunctionCallInfo fcinfo);
-
 /* Input, as far as others need it. */
 extern Datum filter_from_bytea(FunctionCallInfo fcinfo, const FilterType *type);
 

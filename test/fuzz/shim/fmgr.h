@@ -37,6 +37,4 @@ typedef struct Pg_finfo_record
 #define PG_DETOAST_DATUM(x)			((struct varlena *) DatumGetPointer(x))
 #define PG_DETOAST_DATUM_PACKED(x)	PG_DETOAST_DATUM(x)
 
-extern int	AggCheckCallContext(FunctionCallInfo fcinfo, MemoryContext *context);
-
 #endif							/* SHIM_FMGR_H */

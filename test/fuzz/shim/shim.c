@@ -332,13 +332,11 @@ memory_advise(void *memory, Size size)
  * ----------------------------------------------------------------
  */
 
-int
-AggCheckCallContext(FunctionCallInfo fcinfo, MemoryContext *context)
+MemoryContext
+agg_context(FunctionCallInfo fcinfo)
 {
 	(void) fcinfo;
-	if (context != NULL)
-		*context = CurrentMemoryContext;
-	return 1;
+	return CurrentMemoryContext;
 }
 
 /* Flat states are never met here. */
