@@ -701,6 +701,18 @@ bf_filter_census(const bf_filter *filter)
 #define LIST_WINDOW		128
 
 /*
+ * How many entries of a list are between numbers so far apart?  Not more than
+ * most; entries of damaged lists may be out of range.
+ */
+static uint64_t
+entries_between(uint64_t distance, double density, uint64_t most)
+{
+	double		entries = (double) distance * density;
+
+	return entries < (double) most ? (uint64_t) entries : most;
+}
+
+/*
  * Is the number in a list that is stored elsewhere?  Numbers are uniform, so its
  * place is guessed from the whole list first, and after a look at that place
  * from there: the second window nearly always has it.  Bisect if not.
@@ -711,7 +723,7 @@ list_contains_pieces(const bf_layer *layer, bf_fetch fetch, void *arg, uint64_t 
 	uint64_t	low = 0;
 	uint64_t	high = layer->count;
 	double		density = (double) layer->count / ((double) largest_number(layer->table) + 1.0);
-	uint64_t	guess = (uint64_t) ((double) number * density);
+	uint64_t	guess = entries_between(number, density, high);
 
 	for (unsigned guesses = 1; low < high; guesses++)
 	{
@@ -732,15 +744,13 @@ list_contains_pieces(const bf_layer *layer, bf_fetch fetch, void *arg, uint64_t 
 			return bf_list_find(window, (size_t) n, number);
 		if (number < first)
 		{
-			uint64_t	distance = (uint64_t) ((double) (first - number) * density);
-
 			high = start;
-			guess = distance < start - low ? start - distance : low;
+			guess = high - entries_between(first - number, density, high - low);
 		}
 		else
 		{
 			low = start + n;
-			guess = low + (uint64_t) ((double) (number - last) * density);
+			guess = low + entries_between(number - last, density, high - low);
 		}
 		if (guesses >= 4)
 			guess = low + (high - low) / 2;
