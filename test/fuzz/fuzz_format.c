@@ -17,7 +17,9 @@
 
 #include "core/base64.h"
 
+#ifndef MOST_BYTES
 #define MOST_BYTES	(32 * 1024)
+#endif
 
 /* ----------------------------------------------------------------
  * Filters from a description
