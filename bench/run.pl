@@ -101,7 +101,7 @@ sub load
 {
 	my @jobs = (
 		"CREATE UNLOGGED TABLE keys AS SELECT i AS id, substr(md5(i::text), 1, 16) AS k FROM generate_series(1, $KEYS) i;
-		 CREATE UNLOGGED TABLE zipf AS SELECT substr(md5((power(${KEYS}::float8, (('x' || substr(md5('z' || i), 1, 13))::bit(52)::bigint)::float8 / 4503599627370496))::bigint::text), 1, 16) AS k FROM generate_series(1, $KEYS) i;
+		 CREATE UNLOGGED TABLE zipf AS SELECT substr(md5((power(${KEYS}::float8 / 5, (('x' || substr(md5('z' || i), 1, 13))::bit(52)::bigint)::float8 / 4503599627370496))::bigint::text), 1, 16) AS k FROM generate_series(1, $KEYS) i;
 		 CREATE UNLOGGED TABLE few AS SELECT substr(md5((i % 1000)::text), 1, 16) AS k FROM generate_series(1, $KEYS) i;
 		 CREATE UNLOGGED TABLE million AS SELECT * FROM keys LIMIT $MILLION;
 		 CREATE UNLOGGED TABLE arrays AS SELECT array_agg(substr(md5((i * 7)::text), 1, 16)) AS ks FROM generate_series(1, $MILLION) i GROUP BY i % greatest($MILLION / 1000, 1);

@@ -18,6 +18,7 @@
  */
 #include "compat.h"
 
+#include "catalog/pg_collation.h"
 #include "executor/executor.h"
 #include "utils/builtins.h"
 #include "utils/memutils.h"
@@ -460,7 +461,7 @@ add_to_state(FunctionCallInfo fcinfo, StateOwner owner, Pointer old,
 		StateLines *own = state_lines(state);
 
 		if (likely(own->keys_left > 0))
-			bloom_count_key(&own->keys_left, bf_lines_add(own->lines, own->shape, hash));
+			bloom_count_keys(&own->keys_left, bf_lines_add(own->lines, own->shape, hash) > 0);
 		else if (!bf_lines_test(own->lines, own->shape, hash))
 		{
 			/* more keys than were declared: another layer */
@@ -487,40 +488,16 @@ add_to_state(FunctionCallInfo fcinfo, StateOwner owner, Pointer old,
 }
 
 /*
- * The usual case, made short: another key of the same class for a large state.
- */
-static inline bool
-add_to_large_state(FunctionCallInfo fcinfo, const KeyClass *class, uint64 hash)
-{
-	ExpandedFilter *expanded;
-	const bf_filter *frame;
-
-	/* a call by hand has no context, and is refused later on */
-	if (fcinfo->context == NULL || PG_ARGISNULL(0) || PG_ARGISNULL(1) ||
-		!VARATT_IS_EXTERNAL_EXPANDED_RW(PG_GETARG_POINTER(0)) ||
-		(expanded = expanded_filter(PG_GETARG_DATUM(0))) == NULL)
-		return false;
-	frame = expanded->builder.base.frame;
-	if (frame->key_class != class->code || class->code == BF_CLASS_NAMED || frame->scheme != class->scheme ||
-		!same_parameters_as(fcinfo, frame))
-		return false;
-	build_add(&expanded->builder, hash);
-	return true;
-}
-
-/*
  * One row of an aggregate.  The state is made even for a NULL key: it carries
  * the declared geometry.
  */
-static Datum
-transition(FunctionCallInfo fcinfo, const BuilderMethods *methods, bool internal, const KeyClass *class, uint64 hash)
+static pg_noinline Datum
+transition_slowly(FunctionCallInfo fcinfo, const BuilderMethods *methods, bool internal,
+				  const KeyClass *class, uint64 hash)
 {
-	StateOwner	owner;
+	StateOwner	owner = state_owner(fcinfo, internal);
 	Pointer		state;
 
-	if (likely(add_to_large_state(fcinfo, class, hash)))
-		PG_RETURN_DATUM(PG_GETARG_DATUM(0));
-	owner = state_owner(fcinfo, internal);
 	if (PG_ARGISNULL(0))
 		state = first_state(fcinfo, owner, methods);
 	else
@@ -534,7 +511,40 @@ transition(FunctionCallInfo fcinfo, const BuilderMethods *methods, bool internal
 	PG_RETURN_POINTER(state);
 }
 
-static Datum
+/*
+ * The usual case, made short: another key of the same class for a large state.  A
+ * call by hand has no context, and is refused in the other function.
+ */
+static pg_attribute_always_inline bool
+add_to_large_state(FunctionCallInfo fcinfo, const BuilderMethods *methods, const KeyClass *class, uint64 hash)
+{
+	ExpandedFilter *expanded;
+	const bf_filter *frame;
+
+	if (fcinfo->context == NULL || PG_ARGISNULL(0) || PG_ARGISNULL(1) ||
+		!VARATT_IS_EXTERNAL_EXPANDED_RW(PG_GETARG_POINTER(0)) ||
+		(expanded = expanded_filter(PG_GETARG_DATUM(0))) == NULL)
+		return false;
+	frame = expanded->builder.base.frame;
+	if (expanded->builder.base.methods != methods || frame->key_class != class->code ||
+		class->code == BF_CLASS_NAMED || frame->scheme != class->scheme || !same_parameters_as(fcinfo, frame))
+		return false;
+	if (methods == &bloom_methods)
+		bloom_build_add(&expanded->builder.bloom, hash);
+	else
+		cuckoo_build_add(&expanded->builder.cuckoo, hash);
+	return true;
+}
+
+static pg_attribute_always_inline Datum
+transition(FunctionCallInfo fcinfo, const BuilderMethods *methods, bool internal, const KeyClass *class, uint64 hash)
+{
+	if (likely(add_to_large_state(fcinfo, methods, class, hash)))
+		PG_RETURN_DATUM(PG_GETARG_DATUM(0));
+	return transition_slowly(fcinfo, methods, internal, class, hash);
+}
+
+static inline Datum
 transition_text(FunctionCallInfo fcinfo, const BuilderMethods *methods)
 {
 	uint64		hash = 0;
@@ -548,14 +558,15 @@ transition_text(FunctionCallInfo fcinfo, const BuilderMethods *methods)
 		if (VARATT_IS_EXTERNAL(key) || VARATT_IS_COMPRESSED(key))
 			key = pg_detoast_datum_packed(key);
 
-		key_check_collation(PG_GET_COLLATION());
+		if (PG_GET_COLLATION() != DEFAULT_COLLATION_OID)
+			key_check_collation(PG_GET_COLLATION());
 		hash = key_hash_text(VARDATA_ANY(key), VARSIZE_ANY_EXHDR(key));
 	}
 	return transition(fcinfo, methods, false, &key_class_text, hash);
 }
 
 /* The transition function of the aggregates over any type. */
-static Datum
+static inline Datum
 transition_any(FunctionCallInfo fcinfo, const BuilderMethods *methods)
 {
 	KeyType    *type = fcinfo->flinfo->fn_extra;

@@ -120,17 +120,17 @@ bloom_build_start_aggregate(FilterBuilder *base, MemoryContext context, uint64 c
 
 /* Make these the lines of the open layer. */
 static void
-install_lines(BloomBuilder *builder, uint8 *lines, bf_shape shape, uint64 bits_set)
+install_lines(BloomBuilder *builder, uint8 *lines, bf_shape shape)
 {
 	bf_layer   *layer = open_layer(builder);
-	uint64	   *batch = MemoryContextAlloc(builder->base.context, sizeof(uint64) * BF_BATCH * 2);
+	uint64	   *batch = MemoryContextAlloc(builder->base.context, sizeof(uint64) * BF_BATCH);
 
 	layer->form = BF_FORM_LINES;
 	layer->shape = shape;
 	builder->lines = lines;
 	builder->batch = batch;
 	builder->batched = 0;
-	builder->bits_set = bits_set;
+	builder->bits_set = 0;
 	builder->full_bits = bf_full_bits(builder->base.frame, layer);
 }
 
@@ -167,14 +167,12 @@ is_full(const BloomBuilder *builder)
 	return builder->bits_set >= builder->full_bits || builder->keys_left == 0;
 }
 
-/* Set the bits of a key in the open layer. */
+/* Note what keys have changed in the lines of the open layer. */
 static inline void
-set_bits(BloomBuilder *builder, bf_shape shape, uint64 hash, uint64 group_hash)
+count_added(BloomBuilder *builder, bf_added added)
 {
-	unsigned	fresh = bf_lines_add_from(builder->lines, shape, hash, group_hash);
-
-	builder->bits_set += fresh;
-	bloom_count_key(&builder->keys_left, fresh);
+	builder->bits_set += added.bits;
+	bloom_count_keys(&builder->keys_left, added.keys);
 }
 
 /* Lines with the keys of the list. */
@@ -182,31 +180,17 @@ typedef struct Lines
 {
 	uint8	   *data;
 	bf_shape	shape;
-	uint64		bits_set;
-	uint64		keys;			/* that changed a bit: no more than are distinct */
-	uint64		keys_left;
+	bf_added	added;
 } Lines;
 
 static Lines
 lines_of_list(BloomBuilder *builder)
 {
 	bf_shape	shape = open_layer(builder)->shape;
-	Lines		lines = {NULL, shape.words > 0 ? shape : spill_shape(builder->base.frame->fpp), 0, 0, builder->keys_left};
+	Lines		lines = {NULL, shape.words > 0 ? shape : spill_shape(builder->base.frame->fpp), {0, 0}};
 
 	lines.data = memory_alloc_zero(builder->base.context, (Size) lines.shape.words * 8);
-	for (uint32 i = 0; i < builder->count; i++)
-	{
-		unsigned	fresh;
-
-		if (i + BF_BATCH < builder->count)
-			bf_lines_prefetch(lines.data, lines.shape, builder->hashes[i + BF_BATCH]);
-		fresh = bf_lines_add(lines.data, lines.shape, builder->hashes[i]);
-		lines.bits_set += fresh;
-		lines.keys += fresh > 0;
-		bloom_count_key(&lines.keys_left, fresh);
-		if (i % BF_POLL_EVERY == 0)
-			bf_poll();
-	}
+	lines.added = bf_lines_add_many(lines.data, lines.shape, builder->hashes, builder->count);
 	return lines;
 }
 
@@ -214,8 +198,8 @@ lines_of_list(BloomBuilder *builder)
 static void
 replace_list(BloomBuilder *builder, const Lines *lines)
 {
-	install_lines(builder, lines->data, lines->shape, lines->bits_set);
-	builder->keys_left = lines->keys_left;
+	install_lines(builder, lines->data, lines->shape);
+	count_added(builder, lines->added);
 	drop_list(builder);
 }
 
@@ -252,7 +236,7 @@ bloom_build_make_room(BloomBuilder *builder)
 		/* the lines may prove that there are too many, without sorting */
 		Lines		lines = lines_of_list(builder);
 
-		if (!bf_keep_list(layer->shape, lines.keys))
+		if (!bf_keep_list(layer->shape, lines.added.keys))
 		{
 			replace_list(builder, &lines);
 			return;
@@ -321,8 +305,9 @@ bloom_build_load(FilterBuilder *base, MemoryContext context, const bf_filter *fi
 		uint8	   *lines = memory_alloc(context, content_bytes(layer));
 
 		memcpy(lines, layer->data, content_bytes(layer));
-		install_lines(builder, lines, layer->shape,
-					  bf_full_bits(frame, layer) == UINT64_MAX ? 0 : bf_lines_bits_set(lines, layer->shape.words));
+		install_lines(builder, lines, layer->shape);
+		if (builder->full_bits != UINT64_MAX)
+			builder->bits_set = bf_lines_bits_set(lines, layer->shape.words);
 	}
 	else
 	{
@@ -481,7 +466,11 @@ add_next(BloomBuilder *builder, const Coming *coming)
 		open_next_layer(builder, coming);
 	}
 	if (builder->lines != NULL)
-		set_bits(builder, open_layer(builder)->shape, hash, bf_group_hash(hash, 0));
+	{
+		unsigned	fresh = bf_lines_add(builder->lines, open_layer(builder)->shape, hash);
+
+		count_added(builder, (bf_added) {fresh, fresh > 0});
+	}
 	else
 		builder->hashes[builder->count++] = hash;
 }
@@ -496,29 +485,26 @@ bloom_build_add_layered(BloomBuilder *builder, uint64 hash)
 }
 
 /*
- * Apply the keys that wait for their memory.  Should the layer get full in the
- * middle, the others of them go where add_next says.
+ * Apply the keys that wait to be many.  Should the layer get full on the way,
+ * the others of them go where add_next says.
  */
 void
 bloom_build_apply_batch(BloomBuilder *builder)
 {
 	bf_shape	shape = open_layer(builder)->shape;
-	uint64		batch[BF_BATCH];
 	uint32		n = builder->batched;
+	uint64		batch[BF_BATCH];
 
 	builder->batched = 0;
-	for (uint32 i = 0; i < n; i++)
+	if (likely(n <= builder->keys_left &&
+			   builder->bits_set + (uint64) n * shape.probes * shape.groups <= builder->full_bits))
 	{
-		if (likely(!is_full(builder)))
-		{
-			set_bits(builder, shape, builder->batch[i], builder->batch[BF_BATCH + i]);
-			continue;
-		}
-		memcpy(batch, builder->batch + i, sizeof(uint64) * (n - i));
-		for (uint32 j = 0; j < n - i; j++)
-			bloom_build_add_layered(builder, batch[j]);
+		count_added(builder, bf_lines_add_many(builder->lines, shape, builder->batch, n));
 		return;
 	}
+	memcpy(batch, builder->batch, sizeof(uint64) * n);
+	for (uint32 i = 0; i < n; i++)
+		bloom_build_add_layered(builder, batch[i]);
 }
 
 /*

@@ -29,7 +29,7 @@ typedef struct BloomBuilder
 	FilterBuilder base;			/* its frame: sealed layers, the open one last */
 	uint64	   *hashes;			/* of the open layer, while a list */
 	uint64	   *recent;			/* hashes seen lately, to skip repetitions */
-	uint64	   *batch;			/* lines: hashes not yet applied; their first group hashes */
+	uint64	   *batch;			/* lines: hashes not yet applied */
 	uint8	   *lines;			/* of the open layer, when not a list */
 	uint64		bits_set;		/* in the lines */
 	uint64		full_bits;		/* with so many they take no new key */
@@ -44,12 +44,12 @@ typedef struct BloomBuilder
 
 #define BLOOM_UNCOUNTED		PG_UINT64_MAX
 
-/* A key changed so many bits: count it, if keys are counted. */
+/* So many keys changed bits: count them, if keys are counted. */
 static inline void
-bloom_count_key(uint64 *keys_left, unsigned fresh)
+bloom_count_keys(uint64 *keys_left, uint64 keys)
 {
-	if (fresh > 0 && *keys_left != BLOOM_UNCOUNTED && *keys_left > 0)
-		(*keys_left)--;
+	if (*keys_left != BLOOM_UNCOUNTED)
+		*keys_left -= Min(keys, *keys_left);
 }
 
 extern const BuilderMethods bloom_methods;
@@ -74,8 +74,6 @@ bloom_build_add(BloomBuilder *builder, uint64 hash)
 	}
 	if (builder->lines != NULL)
 	{
-		builder->batch[BF_BATCH + builder->batched] =
-			bf_lines_prefetch(builder->lines, builder->base.frame->layer[0].shape, hash);
 		builder->batch[builder->batched++] = hash;
 		if (builder->batched == BF_BATCH)
 			bloom_build_apply_batch(builder);

@@ -9,8 +9,9 @@
  */
 #include "hashlist.h"
 
-#define INSERTION_SORT_BELOW	48
-#define MAX_RADIX_BITS			10
+/* Shorter pieces are sorted by insertion. */
+#define SHORT_PIECE		24
+#define MAX_RADIX_BITS	12
 
 static void
 insertion_sort(uint64_t *hashes, size_t n)
@@ -27,21 +28,39 @@ insertion_sort(uint64_t *hashes, size_t n)
 }
 
 /*
- * In-place radix sort from the top bits down ("American flag sort"): count the
- * buckets, swap every element to where its bucket is, then sort each bucket by
- * the next bits.  `bits` upper bits are known to be equal already.  The number
- * of bits of a pass is chosen for buckets of about 16.
+ * Bits that tell n hashes apart, split evenly over as few passes as possible:
+ * passes over many buckets miss the cache, and so does every further pass.
+ */
+static unsigned
+radix_width(size_t n)
+{
+	unsigned	width = 1;
+
+	while (width < 2 * MAX_RADIX_BITS && (n >> width) > 1)
+		width++;
+	return width < MAX_RADIX_BITS ? width : (width + 1) / 2;
+}
+
+/*
+ * In-place radix sort from the top bits down: count the buckets, swap every
+ * element into its bucket, then sort each bucket by the next bits.  `bits` upper
+ * bits are known to be equal already.
+ *
+ * Swaps do not wait for one another, as they would in a chain that follows each
+ * displaced element home; and at any time all elements are there, so that a poll
+ * may raise an error.
  */
 static void
 radix_sort(uint64_t *hashes, size_t n, unsigned bits)
 {
-	size_t		next[1 << MAX_RADIX_BITS];
-	size_t		end[1 << MAX_RADIX_BITS];
-	unsigned	width = 1;
+	uint32_t	next[1 << MAX_RADIX_BITS];
+	uint32_t	end[1 << MAX_RADIX_BITS];
+	uint32_t	largest = 0;
+	unsigned	width;
 	unsigned	shift;
 	unsigned	buckets;
 
-	if (n < INSERTION_SORT_BELOW)
+	if (n < SHORT_PIECE)
 	{
 		insertion_sort(hashes, n);
 		return;
@@ -51,43 +70,45 @@ radix_sort(uint64_t *hashes, size_t n, unsigned bits)
 	if (n >= BF_POLL_EVERY)
 		bf_poll();
 
-	while (width < MAX_RADIX_BITS && (n >> (width + 4)) > 0)
-		width++;
+	width = radix_width(n);
 	if (width > 64 - bits)
 		width = 64 - bits;
 	shift = 64 - bits - width;
 	buckets = 1U << width;
 #define BUCKET(hash)	((unsigned) ((hash) >> shift) & (buckets - 1))
 
-	memset(end, 0, buckets * sizeof(size_t));
+	memset(end, 0, buckets * sizeof(end[0]));
 	for (size_t i = 0; i < n; i++)
 		end[BUCKET(hashes[i])]++;
-	for (size_t b = 0, sum = 0; b < buckets; b++)
+	for (uint32_t b = 0, sum = 0; b < buckets; b++)
 	{
 		next[b] = sum;
+		largest = end[b] > largest ? end[b] : largest;
 		sum += end[b];
 		end[b] = sum;
 	}
 	for (unsigned b = 0; b < buckets; b++)
 	{
-		/* no element is on its way here, should this raise an error */
 		if (n >= BF_POLL_EVERY)
 			bf_poll();
+		/* what a swap brings here is looked at in the next round */
 		while (next[b] < end[b])
 		{
-			uint64_t	hash = hashes[next[b]];
-			unsigned	home;
-
-			/* follow the chain of displaced elements until one belongs here */
-			while ((home = BUCKET(hash)) != b)
+			for (size_t i = next[b]; i < end[b]; i++)
 			{
-				uint64_t	displaced = hashes[next[home]];
+				uint64_t	hash = hashes[i];
+				uint32_t	home = next[BUCKET(hash)]++;
 
-				hashes[next[home]++] = hash;
-				hash = displaced;
+				hashes[i] = hashes[home];
+				hashes[home] = hash;
 			}
-			hashes[next[b]++] = hash;
 		}
+	}
+#undef BUCKET
+	if (largest < SHORT_PIECE)
+	{
+		insertion_sort(hashes, n);	/* no element is far from its place */
+		return;
 	}
 	for (size_t b = 0, start = 0; b < buckets; b++)
 	{
@@ -96,7 +117,6 @@ radix_sort(uint64_t *hashes, size_t n, unsigned bits)
 		radix_sort(hashes + start, end[b] - start, bits + width);
 		start = end[b];
 	}
-#undef BUCKET
 }
 
 void
@@ -119,21 +139,20 @@ bf_hashes_find(const uint64_t *hashes, size_t n, uint64_t hash)
 	size_t		low = 0;
 	size_t		high = n;
 	size_t		place;
+	uint64_t	distance;
+	int64_t		guess;
 
 	if (n == 0)
 		return n;
 	place = (size_t) bf_scale64(hash, n);
-	if (hashes[place] < hash)
-	{
-		place += (size_t) bf_scale64(hash - hashes[place], n);
-		place = place < n ? place : n - 1;
-	}
-	else
-	{
-		size_t		back = (size_t) bf_scale64(hashes[place] - hash, n);
+	if (hashes[place] == hash)
+		return place;
 
-		place = back < place ? place - back : 0;
-	}
+	/* before or behind is nothing that a processor could guess: count with a sign */
+	distance = hash - hashes[place];
+	guess = (int64_t) (place + bf_scale64(distance, n) - ((distance >> 63) != 0 ? n : 0));
+	guess = guess < (int64_t) n ? guess : (int64_t) n - 1;
+	place = (size_t) (guess > 0 ? guess : 0);
 	for (unsigned i = 0; i < NEAR && hashes[place] < hash && place + 1 < n; i++)
 		place++;
 	for (unsigned i = 0; i < NEAR && hashes[place] > hash && place > 0; i++)

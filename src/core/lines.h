@@ -61,39 +61,62 @@ bf_lines_prefetch(const uint8_t *data, bf_shape shape, uint64_t hash)
 	return first;
 }
 
-/* Is the group's line of `bits` bits, starting at `line`, set at all probes? */
-static inline bool
-bf_line_test(const uint8_t *line, unsigned bits, unsigned probes, uint64_t group_hash)
+static bf_prefetcher unsigned
+bf_probe_position(uint32_t x, unsigned bits)
 {
-	uint32_t	x = (uint32_t) group_hash;
+	return (unsigned) (((uint64_t) x * bits) >> 32);
+}
+
+static bf_prefetcher bool
+bf_probes_test(const uint8_t *line, unsigned bits, unsigned probes, uint32_t x)
+{
 	unsigned	all = 1;
 
 	/* to look at all costs less than to guess wrong where the first miss is */
 	for (unsigned i = 0; i < probes; i++, x *= BF_NEXT_PROBE)
 	{
-		unsigned	position = (unsigned) (((uint64_t) x * bits) >> 32);
+		unsigned	position = bf_probe_position(x, bits);
 
 		all &= (unsigned) line[position / 8] >> position % 8;
 	}
 	return all & 1;
 }
 
-/* Set them; returns how many were not set before. */
-static inline unsigned
-bf_line_set(uint8_t *line, unsigned bits, unsigned probes, uint64_t group_hash)
+static bf_prefetcher unsigned
+bf_probes_set(uint8_t *line, unsigned bits, unsigned probes, uint32_t x)
 {
-	uint32_t	x = (uint32_t) group_hash;
 	unsigned	fresh = 0;
 
 	for (unsigned i = 0; i < probes; i++, x *= BF_NEXT_PROBE)
 	{
-		unsigned	position = (unsigned) (((uint64_t) x * bits) >> 32);
+		unsigned	position = bf_probe_position(x, bits);
 		unsigned	byte = line[position / 8];
 
 		fresh += !(byte >> position % 8 & 1);
 		line[position / 8] = (uint8_t) (byte | 1U << position % 8);
 	}
 	return fresh;
+}
+
+/*
+ * Is the group's line of `bits` bits, starting at `line`, set at all probes?  Nearly
+ * all lines are whole: a constant spares a multiplication for each probe.
+ */
+static inline bool
+bf_line_test(const uint8_t *line, unsigned bits, unsigned probes, uint64_t group_hash)
+{
+	if (bits == BF_LINE_BYTES * 8)
+		return bf_probes_test(line, BF_LINE_BYTES * 8, probes, (uint32_t) group_hash);
+	return bf_probes_test(line, bits, probes, (uint32_t) group_hash);
+}
+
+/* Set them; returns how many were not set before. */
+static inline unsigned
+bf_line_set(uint8_t *line, unsigned bits, unsigned probes, uint64_t group_hash)
+{
+	if (bits == BF_LINE_BYTES * 8)
+		return bf_probes_set(line, BF_LINE_BYTES * 8, probes, (uint32_t) group_hash);
+	return bf_probes_set(line, bits, probes, (uint32_t) group_hash);
 }
 
 /* Test a key whose first group hash is known. */
@@ -147,8 +170,15 @@ bf_lines_add(uint8_t *data, bf_shape shape, uint64_t hash)
 	return bf_lines_add_from(data, shape, hash, bf_group_hash(hash, 0));
 }
 
-extern void bf_lines_add_many(uint8_t *data, bf_shape shape,
-							  const uint64_t *hashes, size_t n);
+/* What adding keys has changed. */
+typedef struct bf_added
+{
+	uint64_t	bits;			/* that were not set before */
+	uint64_t	keys;			/* that set such a bit: no more than are distinct */
+} bf_added;
+
+extern bf_added bf_lines_add_many(uint8_t *data, bf_shape shape,
+								  const uint64_t *hashes, size_t n);
 extern void bf_lines_test_many(const uint8_t *data, bf_shape shape,
 							   const uint64_t *hashes, size_t n, bool *found);
 extern uint64_t bf_lines_bits_set(const uint8_t *data, uint64_t words);
