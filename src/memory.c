@@ -12,6 +12,7 @@
 
 #if defined(__linux__)
 #include <sys/mman.h>
+#include <unistd.h>
 #endif
 
 #include "utils/memutils.h"
@@ -21,16 +22,23 @@
 #define CACHE_LINE		64
 #define HUGE_PAGE		(2 * 1024 * 1024)
 
-/* Ask for huge pages, which is granted or not: for speed alone. */
+/*
+ * Ask for huge pages, which is granted or not: for speed alone.  The advice is for
+ * all pages of a large block, its header included: a part of it would split the
+ * mapping, and then realloc has to copy instead of moving pages.
+ */
 void
 memory_advise(void *memory, Size size)
 {
 #if defined(__linux__) && defined(MADV_HUGEPAGE)
-	uintptr_t	start = TYPEALIGN(HUGE_PAGE, (uintptr_t) memory);
-	uintptr_t	end = TYPEALIGN_DOWN(HUGE_PAGE, (uintptr_t) memory + size);
+	if (size >= HUGE_PAGE)
+	{
+		uintptr_t	page = (uintptr_t) sysconf(_SC_PAGESIZE);
+		uintptr_t	start = TYPEALIGN_DOWN(page, (uintptr_t) memory);
+		uintptr_t	end = TYPEALIGN(page, (uintptr_t) memory + size);
 
-	if (size >= HUGE_PAGE && end > start)
 		(void) madvise((void *) start, end - start, MADV_HUGEPAGE);
+	}
 #endif
 }
 
