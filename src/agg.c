@@ -128,7 +128,7 @@ state_lines(FilterState *state)
 static Size
 state_room(FilterState *state)
 {
-	return (VARSIZE(state) - ((Pointer) state_hashes(state) - (Pointer) state)) / sizeof(uint64);
+	return (VARSIZE(state) - ((char *) state_hashes(state) - (char *) state)) / sizeof(uint64);
 }
 
 /* ----------------------------------------------------------------

@@ -48,6 +48,19 @@
 #define BF_MODULE_MAGIC	PG_MODULE_MAGIC
 #endif
 
+/* Who walks an array says what its elements look like: at the start or at each step. */
+#if PG_VERSION_NUM >= 190000
+#define bf_array_iter_setup(iterator, array, length, by_value, align) \
+	array_iter_setup(iterator, array, length, by_value, align)
+#define bf_array_iter_next(iterator, isnull, i, length, by_value, align) \
+	array_iter_next(iterator, isnull, i)
+#else
+#define bf_array_iter_setup(iterator, array, length, by_value, align) \
+	array_iter_setup(iterator, array)
+#define bf_array_iter_next(iterator, isnull, i, length, by_value, align) \
+	array_iter_next(iterator, isnull, i, length, by_value, align)
+#endif
+
 /*
  * Since PostgreSQL 18, PL/pgSQL lets a function change a variable in place in
  * "f := bloom_add(f, x)".  That needs the function to return its result as an

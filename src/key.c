@@ -504,12 +504,12 @@ hash_array_value(KeyType *type, Datum value)
 		for (int i = 0; i < dimensions; i++)
 			append_number(&parts, (uint32) AARR_DIMS(array)[i]);
 	}
-	array_iter_setup(&iterator, array);
+	bf_array_iter_setup(&iterator, array, private->typlen, private->typbyval, private->typalign);
 	for (int i = 0; i < items; i++)
 	{
 		bool		isnull;
-		Datum		element = array_iter_next(&iterator, &isnull, i, private->typlen,
-											  private->typbyval, private->typalign);
+		Datum		element = bf_array_iter_next(&iterator, &isnull, i, private->typlen,
+												 private->typbyval, private->typalign);
 
 		append_part(&parts, private->element, element, isnull);
 		if (i % BF_POLL_EVERY == 0)

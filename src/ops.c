@@ -145,10 +145,10 @@ hash_elements(FunctionCallInfo fcinfo, int argument, KeyType **cache)
 	if (*cache == NULL || (*cache)->typid != getBaseType(element))
 		*cache = key_type(element, PG_GET_COLLATION(), fcinfo->flinfo->fn_mcxt);
 	get_typlenbyvalalign(element, &typlen, &typbyval, &typalign);
-	array_iter_setup(&iterator, array);
+	bf_array_iter_setup(&iterator, array, typlen, typbyval, typalign);
 	for (int i = 0; i < keys.items; i++)
 	{
-		Datum		value = array_iter_next(&iterator, &keys.nulls[i], i, typlen, typbyval, typalign);
+		Datum		value = bf_array_iter_next(&iterator, &keys.nulls[i], i, typlen, typbyval, typalign);
 
 		if (i % BF_POLL_EVERY == 0)
 			bf_poll();
