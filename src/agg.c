@@ -512,8 +512,8 @@ transition_slowly(FunctionCallInfo fcinfo, const BuilderMethods *methods, bool i
 }
 
 /*
- * The usual case, made short: another key of the same class for a large state.  A
- * call by hand has no context, and is refused in the other function.
+ * The usual case, made short: another key of the same class for a large state.
+ * Whoever is not an aggregate is refused in the other function.
  */
 static pg_attribute_always_inline bool
 add_to_large_state(FunctionCallInfo fcinfo, const BuilderMethods *methods, const KeyClass *class, uint64 hash)
@@ -521,7 +521,8 @@ add_to_large_state(FunctionCallInfo fcinfo, const BuilderMethods *methods, const
 	ExpandedFilter *expanded;
 	const bf_filter *frame;
 
-	if (fcinfo->context == NULL || PG_ARGISNULL(0) || PG_ARGISNULL(1) ||
+	if (fcinfo->context == NULL || !(IsA(fcinfo->context, AggState) || IsA(fcinfo->context, WindowAggState)) ||
+		PG_ARGISNULL(0) || PG_ARGISNULL(1) ||
 		!VARATT_IS_EXTERNAL_EXPANDED_RW(PG_GETARG_POINTER(0)) ||
 		(expanded = expanded_filter(PG_GETARG_DATUM(0))) == NULL)
 		return false;

@@ -220,7 +220,11 @@ cuckoo_build_settle(CuckooBuilder *builder)
 	}
 	bf_hashes_sort(pending, builder->pended);
 	for (uint32 i = 0; i < builder->pended; i++)
+	{
 		runs += i == 0 || pending[i] != pending[i - 1];
+		if (i % BF_POLL_EVERY == 0)
+			bf_poll();
+	}
 	reserve_list(builder, (uint64) builder->listed + runs);
 
 	/* nothing fails from here on; merge from the end, in place */
@@ -249,9 +253,14 @@ cuckoo_build_settle(CuckooBuilder *builder)
 		}
 	}
 	Assert(end == old);
-	builder->listed += runs;
 	builder->pended = 0;
-	compact_list(builder);
+	if (builder->listed == 0)
+		builder->listed = runs; /* all of them distinct */
+	else
+	{
+		builder->listed += runs;
+		compact_list(builder);
+	}
 	cap_counts(builder);
 }
 

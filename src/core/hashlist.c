@@ -10,7 +10,7 @@
 #include "hashlist.h"
 
 /* Shorter pieces are sorted by insertion. */
-#define SHORT_PIECE		24
+#define SHORT_PIECE		32
 #define MAX_RADIX_BITS	12
 
 static void
@@ -38,24 +38,40 @@ radix_width(size_t n)
 
 	while (width < 2 * MAX_RADIX_BITS && (n >> width) > 1)
 		width++;
-	return width < MAX_RADIX_BITS ? width : (width + 1) / 2;
+	return width <= MAX_RADIX_BITS ? width : (width + 1) / 2;
+}
+
+/* So many upper bits are the same in all of them. */
+static unsigned
+common_bits(const uint64_t *hashes, size_t n)
+{
+	uint64_t	differ = 0;
+	unsigned	bits = 0;
+
+	for (size_t i = 1; i < n; i++)
+		differ |= hashes[i] ^ hashes[0];
+	while (bits < 64 && (differ >> (63 - bits) & 1) == 0)
+		bits++;
+	return bits;
 }
 
 /*
  * In-place radix sort from the top bits down: count the buckets, swap every
- * element into its bucket, then sort each bucket by the next bits.  `bits` upper
- * bits are known to be equal already.
+ * element into its bucket, then sort each bucket by the next bits.  Bits that are
+ * the same in all are skipped: numbers of a cuckoo filter begin with many zeros,
+ * and one key may come often.  The table `next` is for whoever needs one, so that
+ * at most 13 others are on the stack, 16 KB each.
  *
  * Swaps do not wait for one another, as they would in a chain that follows each
  * displaced element home; and at any time all elements are there, so that a poll
  * may raise an error.
  */
 static void
-radix_sort(uint64_t *hashes, size_t n, unsigned bits)
+radix_sort(uint64_t *hashes, size_t n, uint32_t *next)
 {
-	uint32_t	next[1 << MAX_RADIX_BITS];
 	uint32_t	end[1 << MAX_RADIX_BITS];
 	uint32_t	largest = 0;
+	unsigned	bits;
 	unsigned	width;
 	unsigned	shift;
 	unsigned	buckets;
@@ -65,7 +81,8 @@ radix_sort(uint64_t *hashes, size_t n, unsigned bits)
 		insertion_sort(hashes, n);
 		return;
 	}
-	if (bits >= 64)
+	bits = common_bits(hashes, n);
+	if (bits == 64)
 		return;					/* all equal */
 	if (n >= BF_POLL_EVERY)
 		bf_poll();
@@ -114,7 +131,7 @@ radix_sort(uint64_t *hashes, size_t n, unsigned bits)
 	{
 		if (n >= BF_POLL_EVERY)
 			bf_poll();
-		radix_sort(hashes + start, end[b] - start, bits + width);
+		radix_sort(hashes + start, end[b] - start, next);
 		start = end[b];
 	}
 }
@@ -122,7 +139,9 @@ radix_sort(uint64_t *hashes, size_t n, unsigned bits)
 void
 bf_hashes_sort(uint64_t *hashes, size_t n)
 {
-	radix_sort(hashes, n, 0);
+	uint32_t	next[1 << MAX_RADIX_BITS];
+
+	radix_sort(hashes, n, next);
 }
 
 /* After one or two guesses, a hash is looked for so far from there. */
@@ -180,7 +199,10 @@ bf_hashes_find(const uint64_t *hashes, size_t n, uint64_t hash)
 	return n;
 }
 
-/* Drop repetitions from a sorted array; returns how many remain. */
+/*
+ * Drop repetitions from a sorted array; returns how many remain.  An error that
+ * a poll raises leaves some of them, and all of the others.
+ */
 size_t
 bf_hashes_unique(uint64_t *hashes, size_t n)
 {
@@ -190,6 +212,8 @@ bf_hashes_unique(uint64_t *hashes, size_t n)
 	{
 		if (kept == 0 || hashes[kept - 1] != hashes[i])
 			hashes[kept++] = hashes[i];
+		if (i % BF_POLL_EVERY == BF_POLL_EVERY - 1)
+			bf_poll();
 	}
 	return kept;
 }

@@ -8,7 +8,7 @@
 
 #include "portable.h"
 
-/* In memory: native words. */
+/* In memory: native words; sorting takes less than 2^32. */
 extern void bf_hashes_sort(uint64_t *hashes, size_t n);
 extern size_t bf_hashes_find(const uint64_t *hashes, size_t n, uint64_t hash);
 extern size_t bf_hashes_unique(uint64_t *hashes, size_t n);
