@@ -23,3 +23,10 @@ SELECT bloom_agg(n, null) = bloom_agg(n) AS null_capacity, bloom_agg(n, null, 0.
 
 -- existence check on an empty set keeps nothing
 SELECT count(*) FROM keys WHERE bloom_contains((SELECT bloom_agg(k) FROM keys WHERE false), k);
+
+-- the array of answers, as the server makes one: every length and place of nulls
+WITH f AS (SELECT bloom_agg(k) AS f FROM generate_series(1, 9, 2) k)
+SELECT bool_and(bloom_contains_each(f, keys) = answers AND array_send(bloom_contains_each(f, keys)) = array_send(answers)) AS same, count(*)
+FROM f, generate_series(1, 70) n, generate_series(1, 12) m,
+LATERAL (SELECT array_agg(nullif(i % m, 0) ORDER BY i) AS keys, array_agg(bloom_contains(f, nullif(i % m, 0)) ORDER BY i) AS answers FROM generate_series(1, n) i) a;
+SELECT bloom_contains_each(bloom_agg(k), '[2:3][0:2]={{1,NULL,3},{4,500,NULL}}'::int[]) FROM generate_series(1, 10) k;

@@ -367,6 +367,38 @@ filter_contains_all(PG_FUNCTION_ARGS)
 	return probe_until(fcinfo, false);
 }
 
+/*
+ * An array of the same shape as the keys', with their answers.  Those are what the
+ * data of an array of booleans without nulls is: no need to make a Datum of each.
+ */
+static ArrayType *
+array_of_answers(const KeyArray *keys, const bool *found)
+{
+	int			dimensions = AARR_NDIM(keys->array);
+	bool		nulls = keys->n < (Size) keys->items;
+	Size		offset = nulls ? ARR_OVERHEAD_WITHNULLS(dimensions, keys->items) : ARR_OVERHEAD_NONULLS(dimensions);
+	ArrayType  *answers;
+
+	if (keys->items == 0)
+		return construct_empty_array(BOOLOID);
+	answers = palloc0(offset + keys->n);
+	SET_VARSIZE(answers, offset + keys->n);
+	answers->ndim = dimensions;
+	answers->dataoffset = nulls ? (int32) offset : 0;
+	answers->elemtype = BOOLOID;
+	memcpy(ARR_DIMS(answers), AARR_DIMS(keys->array), sizeof(int) * dimensions);
+	memcpy(ARR_LBOUND(answers), AARR_LBOUND(keys->array), sizeof(int) * dimensions);
+	memcpy(ARR_DATA_PTR(answers), found, keys->n);
+	for (int i = 0; nulls && i < keys->items; i++)
+	{
+		if (!keys->nulls[i])
+			ARR_NULLBITMAP(answers)[i / 8] |= 1 << i % 8;
+		if (i % BF_POLL_EVERY == 0)
+			bf_poll();
+	}
+	return answers;
+}
+
 /* ..._contains_each(filter, keys): an answer for each, in the array's shape */
 PG_FUNCTION_INFO_V1(filter_contains_each);
 Datum
@@ -374,14 +406,8 @@ filter_contains_each(PG_FUNCTION_ARGS)
 {
 	bool	   *found;
 	KeyArray	keys = probe_elements(fcinfo, &found);
-	Datum	   *answers = palloc(sizeof(Datum) * Max(keys.items, 1));
-	Size		next = 0;
 
-	for (int i = 0; i < keys.items; i++)
-		answers[i] = BoolGetDatum(keys.nulls[i] ? false : found[next++]);
-	PG_RETURN_ARRAYTYPE_P(construct_md_array(answers, keys.nulls, AARR_NDIM(keys.array),
-											 AARR_DIMS(keys.array), AARR_LBOUND(keys.array),
-											 BOOLOID, sizeof(bool), true, TYPALIGN_CHAR));
+	PG_RETURN_ARRAYTYPE_P(array_of_answers(&keys, found));
 }
 
 /* bloom_hash(key): the key hash itself */
