@@ -392,8 +392,8 @@ sub chart
 	return unless @cases && system('command -v gnuplot >/dev/null 2>&1') == 0;
 	open my $plot, '|-', 'gnuplot' or die "gnuplot: $!\n";
 	printf $plot "set terminal svg noenhanced size 900,%d font 'sans,13' background 'white'\nset output '%s'\n", 90 + 48 * @cases, "$OUT/$date-$file.svg";
-	print $plot "set title '$group: ratio, and goal (line)'\nset style fill solid 0.6\nset yrange [-0.7:", @cases - 0.3, "]\nset xrange [0:*]\nset grid x\nset key off\nset ytics (";
-	print $plot join(', ', map { my $label = "$cases[$_]{name} / $cases[$_]{peer}, $cases[$_]{target}"; $label =~ s/'/''/g; $label =~ s/ %/ percent/g; "'$label' " . ($#cases - $_) } 0 .. $#cases), ")\n";
+	print $plot "set title '$group: ratio, and goal (line)'\nset style fill solid 0.6\nset yrange [-0.7:", @cases - 0.3, "]\nset xrange [0:*]\nset grid x\nset key off\nset lmargin 42\nset ytics (";
+	print $plot join(', ', map { my $label = "$cases[$_]{name}\\n$cases[$_]{target} x $cases[$_]{peer}"; $label =~ s/ %/ percent/g; "\"$label\" " . ($#cases - $_) } 0 .. $#cases), ")\n";
 	print $plot "plot '-' using (\$2/2):1:(\$2/2):(0.3) with boxxyerrorbars lc rgb '#4477aa', '-' using 2:1:(0):(0.38) with vectors nohead lw 3 lc rgb '#cc3311', '-' using 2:(\$1-0.38):(0):(0.38) with vectors nohead lw 3 lc rgb '#cc3311'\n";
 	print $plot join('', map { ($#cases - $_) . " $cases[$_]{ratio}\n" } 0 .. $#cases), "e\n";
 	print $plot join('', map { ($#cases - $_) . ' ' . ($cases[$_]{most} || $cases[$_]{least}) . "\n" } 0 .. $#cases), "e\n" for 1 .. 2;
