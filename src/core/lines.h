@@ -39,7 +39,7 @@ bf_group_line(uint64_t group_hash, uint64_t lines)
  * Start fetching the line of a group.  Where the filter does not lie on a cache
  * line boundary, its lines span two.
  */
-static bf_prefetcher void
+static bf_inline void
 bf_line_prefetch(const uint8_t *data, bf_shape shape, uint64_t group_hash)
 {
 	const uint8_t *line = data + bf_group_line(group_hash, bf_shape_lines(shape)) * BF_LINE_BYTES;
@@ -50,7 +50,7 @@ bf_line_prefetch(const uint8_t *data, bf_shape shape, uint64_t group_hash)
 }
 
 /* The same for all groups; returns the first group hash, for later. */
-static bf_prefetcher uint64_t
+static bf_inline uint64_t
 bf_lines_prefetch(const uint8_t *data, bf_shape shape, uint64_t hash)
 {
 	uint64_t	first = bf_group_hash(hash, 0);
@@ -61,13 +61,13 @@ bf_lines_prefetch(const uint8_t *data, bf_shape shape, uint64_t hash)
 	return first;
 }
 
-static bf_prefetcher unsigned
+static bf_inline unsigned
 bf_probe_position(uint32_t x, unsigned bits)
 {
 	return (unsigned) (((uint64_t) x * bits) >> 32);
 }
 
-static bf_prefetcher bool
+static bf_inline bool
 bf_probes_test(const uint8_t *line, unsigned bits, unsigned probes, uint32_t x)
 {
 	unsigned	all = 1;
@@ -82,7 +82,7 @@ bf_probes_test(const uint8_t *line, unsigned bits, unsigned probes, uint32_t x)
 	return all & 1;
 }
 
-static bf_prefetcher unsigned
+static bf_inline unsigned
 bf_probes_set(uint8_t *line, unsigned bits, unsigned probes, uint32_t x)
 {
 	unsigned	fresh = 0;

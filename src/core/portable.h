@@ -22,12 +22,13 @@
 #define bf_unlikely(x)	__builtin_expect(!!(x), 0)
 #define bf_prefetch(p)	__builtin_prefetch(p)
 /*
- * gcc takes a function that does nothing but prefetch for one without effect and
- * drops the calls, unless it is inlined before it looks.
+ * For functions that need their caller's constants, and for those that prefetch:
+ * gcc takes one that does nothing else for one without effect and drops the calls,
+ * unless it is inlined before it looks.
  */
-#define bf_prefetcher	inline __attribute__((always_inline))
+#define bf_inline		inline __attribute__((always_inline))
 #else
-#define bf_prefetcher	inline
+#define bf_inline		inline
 #define bf_likely(x)	(x)
 #define bf_unlikely(x)	(x)
 #define bf_prefetch(p)	((void) (p))

@@ -194,7 +194,7 @@ bf_table_find(const uint8_t *slots, bf_table table, uint64_t number)
 	return bf_bucket_holds(slots, bits, bf_bucket_start(table, bucket), value + 1);
 }
 
-static bf_prefetcher void
+static bf_inline void
 bf_table_prefetch(const uint8_t *slots, bf_table table, uint64_t number)
 {
 	uint64_t	bucket = bf_table_bucket(table, number);
