@@ -1,4 +1,8 @@
-/* bloomfilter--1.0.sql */
+/*
+ * bloomfilter--1.0.sql
+ *		All SQL objects of the extension: the types bloom and cuckoo, their functions,
+ *		operators and aggregates.
+ */
 
 -- complain if script is sourced in psql, rather than via CREATE EXTENSION
 \echo Use "CREATE EXTENSION bloomfilter" to load this file. \quit

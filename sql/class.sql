@@ -29,6 +29,14 @@ SELECT outcome('SELECT bloom_contains(bloom_agg(''red''::colour), ''red'')');
 SELECT outcome('SELECT bloom_add(bloom_agg(1.5), 1)');
 SELECT outcome('SELECT bloom_add_all(bloom_agg(row(1, ''x''::text)), array[1])');
 SELECT outcome('SELECT bloom_agg(r) FROM (VALUES (row(1)), (row(''x''::text))) v(r)');
+SELECT outcome('SELECT bloom_agg(row(1, ''x''))');
+SELECT outcome('SELECT bloom_contains(bloom_agg(B''101''), ''101'')');
+SELECT bloom_contains(bloom_agg(B'101'), '101'::varbit) AS as_the_hint_says;
+
+-- a filter is not a key
+SELECT outcome('SELECT bloom_agg(bloom_new(10))');
+SELECT outcome('SELECT cuckoo_contains(cuckoo_new(10), cuckoo_new(10))');
+SELECT outcome('SELECT bloom_add(bloom_new(10), array[bloom_new(10)])');
 
 -- an empty filter takes any key, and the class of its first
 SELECT bloom_contains(bloom_new(10), 1), bloom_contains(bloom_new(10), 'x'), bloom_contains(bloom_agg(n), 'x')

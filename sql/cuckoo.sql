@@ -46,6 +46,8 @@ SELECT outcome('SELECT cuckoo_add(cuckoo_agg(1), ''a''::text)');
 SELECT outcome('SELECT cuckoo_delete(cuckoo_agg(1), ''a''::text)');
 SELECT outcome('SELECT cuckoo_count(cuckoo_agg(''a''::text), 1)');
 SELECT outcome('SELECT cuckoo_merge(cuckoo_agg(''a''::text, 10), cuckoo_agg(1, 10))');
+SELECT outcome('SELECT cuckoo_merge(cuckoo_add(cuckoo_new(1000, growth => 4), 1), cuckoo_agg(n, 1000)) FROM generate_series(1, 3) n');
+SELECT cuckoo_count(cuckoo_merge(cuckoo_add(cuckoo_new(1000), 1), cuckoo_agg(n, 1000)), 1) AS as_the_hint_says FROM generate_series(1, 3) n;
 SELECT outcome('SELECT (cuckoo_stats(cuckoo_agg(k::citext))).key_class FROM keys');
 SELECT outcome('SELECT cuckoo_agg(c) FROM (SELECT k::citext AS c FROM keys OFFSET 0) x');
 SELECT outcome('SELECT cuckoo_agg(''pg_class''::regclass)');

@@ -174,6 +174,10 @@ SELECT outcome('SELECT bloom_agg(c, 100) FROM folded');
 SELECT outcome('SELECT bloom_agg(c) OVER () FROM folded');
 SELECT outcome('SELECT bloom_agg(c::folded_domain) FROM folded');
 SELECT outcome('SELECT bloom_contains(bloom_agg(lower(c::text)), ''key'') FROM folded');
+-- where the planner has removed the cast nothing can be seen (as the reference says); asking for citext is an error even so
+SELECT outcome('SELECT (bloom_stats(bloom_agg((c::text || '''')::citext))).key_class FROM folded');
+SELECT outcome('SELECT (bloom_stats(bloom_agg(''Key''::citext))).key_class');
+SELECT outcome('SELECT bloom_contains(bloom_agg((c::text || '''')::citext), ''KEY''::citext) FROM folded');
 -- functions take it as a class of its own, never as text
 SELECT outcome('SELECT bloom_contains(bloom_add(bloom_new(10), c), ''KEY''::citext) FROM folded');
 SELECT outcome('SELECT bloom_contains((SELECT bloom_agg(lower(c::text)) FROM folded), c) FROM folded');

@@ -50,6 +50,12 @@ SELECT outcome('SELECT bloom_intersection_agg(f) FROM (SELECT bloom_agg(n) AS f 
 SELECT f | e = f AND e | f = f AS identity, bloom_cardinality(f & bloom_new(100)) AS common, (bloom_stats(bloom_new(5) | bloom_new(500))).capacity AS larger
 FROM (SELECT bloom_agg(n, 100) AS f FROM generate_series(1, 90) n) x, (VALUES (bloom_new(1)), (bloom_new(100)), (bloom_new(100000, 0.5))) v(e);
 
+-- intersections that cannot be made
+SELECT outcome('SELECT bloom_agg(n, 100) & bloom_agg(n, 100) FROM generate_series(1, 300) n');
+SELECT outcome('SELECT bloom_agg(n, 100) & bloom_agg(n, 100, 0.001) FROM generate_series(1, 90) n');
+SELECT outcome('SELECT bloom_add(bloom_new(1000), 1) & bloom_agg(n, 1000) FROM generate_series(1, 900) n');
+SELECT bloom_contains(bloom_add(bloom_new(1000, growth => 0), 1) & bloom_agg(n, 1000), 1) AS as_the_hint_says FROM generate_series(1, 900) n;
+
 -- NULL
 \pset null NULL
 SELECT bloom_new(1) | NULL AS union, NULL & bloom_new(1) AS intersection, bloom_union(NULL, NULL) AS both;

@@ -34,7 +34,7 @@ typedef struct SetLayer
  */
 
 static void
-list_to_lines(SetLayer *layer)
+set_layer_to_lines(SetLayer *layer)
 {
 	layer->lines = palloc0((Size) layer->shape.words * 8);
 	bf_lines_add_many(layer->lines, layer->shape, layer->hashes, layer->count);
@@ -68,7 +68,7 @@ take_layer(const bf_filter *filter, const bf_layer *from)
 		layer.capacity = Max(from->count, 1);
 		layer.shape = bf_shape_for(layer.capacity, filter->fpp);
 		if (!bf_keep_list(layer.shape, layer.count))
-			list_to_lines(&layer);
+			set_layer_to_lines(&layer);
 	}
 	return layer;
 }
@@ -91,7 +91,7 @@ merge_layers(const SetLayer *a, const SetLayer *b)
 			memcpy(merged.hashes + a->count, b->hashes, sizeof(uint64) * b->count);
 		merged.count = (uint32) bf_hashes_sort_unique(merged.hashes, total, 0);
 		if (!bf_keep_list(merged.shape, merged.count))
-			list_to_lines(&merged);
+			set_layer_to_lines(&merged);
 		return merged;
 	}
 	merged.lines = palloc0((Size) merged.shape.words * 8);
@@ -319,26 +319,6 @@ unite(const bf_filter *a, const bf_filter *b)
 	return assemble(&header, layers, n);
 }
 
-/* Filters of different classes cannot be combined. */
-static void
-check_same_class(const bf_filter *a, const bf_filter *b)
-{
-	KeyClass	left = filter_class(a);
-	KeyClass	right = filter_class(b);
-
-	if (left.code == BF_CLASS_NONE || right.code == BF_CLASS_NONE)
-		return;
-	if (!key_class_equal(&left, &right))
-		ereport(ERROR,
-				(errcode(ERRCODE_DATATYPE_MISMATCH),
-				 errmsg("filters of class %s and of class %s cannot be combined",
-						key_class_label(&left), key_class_label(&right)),
-				 left.code == right.code && left.scheme != right.scheme ?
-				 errdetail("They were made on machines of different byte order.") :
-				 errdetail("A key of one class cannot be found in a filter of another."),
-				 errhint("Build both filters from keys of one type.")));
-}
-
 /* The better of two filters without keys: the one for more of them. */
 static bool
 first_is_larger(const bf_filter *a, const bf_filter *b)
@@ -361,7 +341,7 @@ union_of(struct varlena *left, struct varlena *right)
 
 	filter_open(&a, left);
 	filter_open(&b, right);
-	check_same_class(&a, &b);
+	filter_check_same_class(&a, &b);
 	a_empty = bf_filter_is_empty(&a);
 	b_empty = bf_filter_is_empty(&b);
 	if (a_empty && b_empty)
@@ -401,7 +381,7 @@ shrink_layer(SetLayer *layer)
 		layer->shape = shape;
 		layer->capacity = Max(layer->count, 1);
 		if (!bf_keep_list(shape, layer->count))
-			list_to_lines(layer);
+			set_layer_to_lines(layer);
 		return;
 	}
 	while (bf_lines_can_fold(layer->shape, 2))
@@ -493,23 +473,27 @@ intersection_of(struct varlena *left, struct varlena *right)
 
 	filter_open(&a, left);
 	filter_open(&b, right);
-	check_same_class(&a, &b);
+	filter_check_same_class(&a, &b);
 
 	/* nothing in common with a filter that never had a key */
 	if (a.key_class == BF_CLASS_NONE)
 		return left;
 	if (b.key_class == BF_CLASS_NONE)
 		return right;
+	if (a.layers > 1 || b.layers > 1)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("filters of several layers cannot be intersected"),
+				 errdetail("One has %d layers, the other %d, and a key may be in different ones.", a.layers, b.layers),
+				 errhint("Build both with one capacity that is enough for either, as in bloom_agg(key, capacity, fpp).")));
 	if (!one_geometry(&a, &b))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("filters of different geometry cannot be intersected"),
-				 errdetail("One has %d layers, the last of " UINT64_FORMAT " bits with %d hashes; the other %d layers, the last of " UINT64_FORMAT " bits with %d hashes.",
-						   a.layers, a.layer[a.layers - 1].shape.words * 64,
-						   a.layer[a.layers - 1].shape.groups * a.layer[a.layers - 1].shape.probes,
-						   b.layers, b.layer[b.layers - 1].shape.words * 64,
-						   b.layer[b.layers - 1].shape.groups * b.layer[b.layers - 1].shape.probes),
-				 errhint("Build both with the same capacity and probability, as in bloom_agg(key, capacity, fpp).")));
+				 errdetail("One has " UINT64_FORMAT " bits with %d hashes, the other " UINT64_FORMAT " bits with %d hashes.",
+						   a.layer[0].shape.words * 64, a.layer[0].shape.groups * a.layer[0].shape.probes,
+						   b.layer[0].shape.words * 64, b.layer[0].shape.groups * b.layer[0].shape.probes),
+				 errhint("Build both in the same way with the same parameters, as in bloom_agg(key, capacity, fpp); bloom_new() reserves bits for growth unless growth is 0.")));
 
 	/* a list has the hashes themselves, so what is left of it is exact */
 	if (a.layer[0].form == BF_FORM_LIST)
@@ -583,7 +567,7 @@ union_in_aggregate(struct varlena *state, struct varlena *value)
 
 	if (open_in_place(state, value, &a, &b))
 	{
-		check_same_class(&a, &b);
+		filter_check_same_class(&a, &b);
 		if (a.growth == 0 || would_be_good_merge(&a, &b))
 		{
 			bf_lines_or(a.layer[0].data, b.layer[0].data, a.layer[0].shape.words);
@@ -601,7 +585,7 @@ intersection_in_aggregate(struct varlena *state, struct varlena *value)
 
 	if (open_in_place(state, value, &a, &b))
 	{
-		check_same_class(&a, &b);
+		filter_check_same_class(&a, &b);
 		bf_lines_and(a.layer[0].data, b.layer[0].data, a.layer[0].shape.words);
 		return state;
 	}

@@ -11,22 +11,13 @@
 #include "agg.h"
 #include "expanded.h"
 
-static bool
-is_empty(const bf_filter *filter)
-{
-	return filter->layer[0].count == 0 && filter->layer[0].used == 0;
-}
-
 /* Can the filter be merged into the builder?  An error if not. */
 static void
 check_mergeable(const bf_filter *frame, const bf_filter *filter)
 {
 	const bf_layer *a = &frame->layer[0];
 	const bf_layer *b = &filter->layer[0];
-	KeyClass	class = filter_class(filter);
 
-	if (frame->key_class != BF_CLASS_NONE && class.code != BF_CLASS_NONE)
-		filter_check_class(frame, &class);
 	if (a->table.buckets == 0 || b->table.buckets == 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -37,10 +28,10 @@ check_mergeable(const bf_filter *frame, const bf_filter *filter)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("cuckoo filters of different geometry cannot be merged"),
-				 errdetail("One has " UINT64_FORMAT " buckets with slots of %d bits for a probability of %g, the other " UINT64_FORMAT " with %d bits for %g.",
-						   a->table.buckets, a->table.slot_bits, frame->fpp,
-						   b->table.buckets, b->table.slot_bits, filter->fpp),
-				 errhint("Build both with the same capacity and probability, as in cuckoo_agg(key, capacity, fpp).")));
+				 errdetail("One has " UINT64_FORMAT " buckets with slots of %d bits for a probability of %g and growth %d, the other " UINT64_FORMAT " with %d bits for %g and growth %d.",
+						   a->table.buckets, a->table.slot_bits, frame->fpp, frame->growth,
+						   b->table.buckets, b->table.slot_bits, filter->fpp, filter->growth),
+				 errhint("Build both in the same way with the same parameters, as in cuckoo_agg(key, capacity, fpp) or cuckoo_new(capacity, fpp, growth).")));
 }
 
 /* Merge a filter into a builder.  An empty one of any geometry adds nothing. */
@@ -49,14 +40,12 @@ merge(AnyBuilder *builder, MemoryContext context, const bf_filter *filter)
 {
 	CuckooBuilder *cuckoo = &builder->cuckoo;
 	bf_filter	ours;
-	KeyClass	class = filter_class(filter);
 
-	if (builder->base.frame->key_class != BF_CLASS_NONE && class.code != BF_CLASS_NONE)
-		filter_check_class(builder->base.frame, &class);
-	if (is_empty(filter))
+	filter_check_same_class(builder->base.frame, filter);
+	if (bf_filter_is_empty(filter))
 		return;
 	build_describe(&builder->base, &ours);
-	if (is_empty(&ours))
+	if (bf_filter_is_empty(&ours))
 	{
 		build_load(builder, context, filter);
 		return;

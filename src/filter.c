@@ -94,6 +94,8 @@ cast_for_class(const KeyClass *class)
 			return "bigint";
 		case BF_CLASS_FLOAT:
 			return "float8";
+		case BF_CLASS_BIT:
+			return "varbit";	/* a cast to bit cuts to one bit */
 		case BF_CLASS_NAMED:
 			{
 				char	   *label = key_class_label(class);
@@ -132,9 +134,31 @@ filter_compare_class(const bf_filter *filter, const KeyClass *key)
 			 errmsg("key of class %s does not fit a filter of class %s",
 					key_class_label(key), key_class_label(&class)),
 			 errdetail("A filter holds keys of the class of its first key."),
+			 class.code == BF_CLASS_TEXT && key->code == BF_CLASS_NAMED ?
+			 errhint("Bring the key into the form that the filter was built from, for example key::text or lower(key::text).") :
 			 type != NULL ?
 			 errhint("Cast the key to the type that the filter was built from, for example key::%s.", type) :
 			 errhint("Use a key of the type that the filter was built from.")));
+}
+
+/* Filters of different classes cannot be combined. */
+void
+filter_check_same_class(const bf_filter *a, const bf_filter *b)
+{
+	KeyClass	left = filter_class(a);
+	KeyClass	right = filter_class(b);
+
+	if (left.code == BF_CLASS_NONE || right.code == BF_CLASS_NONE)
+		return;
+	if (!key_class_equal(&left, &right))
+		ereport(ERROR,
+				(errcode(ERRCODE_DATATYPE_MISMATCH),
+				 errmsg("filters of class %s and of class %s cannot be combined",
+						key_class_label(&left), key_class_label(&right)),
+				 left.code == right.code && left.scheme != right.scheme ?
+				 errdetail("They were made on machines of different byte order.") :
+				 errdetail("A key of one class cannot be found in a filter of another."),
+				 errhint("Build both filters from keys of one type.")));
 }
 
 /* ----------------------------------------------------------------

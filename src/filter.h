@@ -31,6 +31,7 @@ extern struct varlena *filter_allocate(bf_filter *filter);
 /* Key classes. */
 extern KeyClass filter_class(const bf_filter *filter);
 extern void filter_compare_class(const bf_filter *filter, const KeyClass *key);
+extern void filter_check_same_class(const bf_filter *a, const bf_filter *b);
 
 /* Is the key of the filter's class?  An error if not. */
 static inline void
@@ -53,6 +54,9 @@ extern void filter_check_size(uint64 bytes);
 
 /* Input, as far as others need it. */
 extern Datum filter_from_bytea(FunctionCallInfo fcinfo, const FilterType *type);
+
+/* The hash function of all filter types. */
+extern PGDLLEXPORT Datum filter_hash_extended(PG_FUNCTION_ARGS);
 
 #define PG_GETARG_FILTER_P(n)	filter_detoast(PG_GETARG_DATUM(n))
 

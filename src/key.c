@@ -57,6 +57,7 @@
 #error "xxHash 0.8.0 or later is needed: before, the results of XXH3 were not final"
 #endif
 
+#include "filter.h"
 #include "key.h"
 #include "core/portable.h"
 
@@ -890,6 +891,11 @@ set_server(KeyType *type)
 	TypeCacheEntry *entry = lookup_type_cache(type->typid, TYPECACHE_HASH_EXTENDED_PROC_FINFO);
 	FmgrInfo   *proc;
 
+	if (type->typid == UNKNOWNOID)
+		refuse_type(type->typid, "A constant inside of a row has no type.", "Give it one, as in row(1, 'a'::text).");
+	if (entry->hash_extended_proc_finfo.fn_addr == filter_hash_extended)
+		refuse_type(type->typid, "A filter is a set of keys, not a key.",
+					"To combine filters, use bloom_union_agg, cuckoo_merge_agg or one of the set operations.");
 	if (!OidIsValid(entry->hash_extended_proc))
 		refuse_type(type->typid, "The type has no default hash operator class with a 64-bit hash function.",
 					"Cast the key to a type that has one, such as text.");
@@ -1090,8 +1096,9 @@ has_transition(Oid aggregate, Oid transition)
  * arrive with no trace of the equality of their own type.  The expression that
  * computes the argument still shows the implicit cast; refuse it.  (Not seen:
  * an argument that a lower plan node has computed as text already, as for
- * "bloom_agg(c) ... GROUP BY c::text".)  A collation that could not be
- * determined is refused here as well.
+ * "bloom_agg(c) ... GROUP BY c::text", and one that the planner has simplified
+ * to text, as it does with constants, parameters and casts of text to citext.)
+ * A collation that could not be determined is refused here as well.
  *
  * Where the caller has no such expression, as when Citus calls a transition
  * function, there is nothing to check.

@@ -75,12 +75,6 @@ bf_table_words(bf_table table)
 	return table.buckets == 0 ? 0 : (last / 8 + 8 + 7) / 8;
 }
 
-static inline bool
-bf_table_equal(bf_table a, bf_table b)
-{
-	return a.buckets == b.buckets && a.slot_bits == b.slot_bits;
-}
-
 /* ----------------------------------------------------------------
  * Where a number may be
  * ----------------------------------------------------------------

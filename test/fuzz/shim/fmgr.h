@@ -24,6 +24,7 @@ typedef struct Pg_finfo_record
 	int			api_version;
 } Pg_finfo_record;
 
+#define PGDLLEXPORT
 #define PG_FUNCTION_ARGS			FunctionCallInfo fcinfo
 #define PG_ARGISNULL(n)				(fcinfo->args[n].isnull)
 #define PG_GETARG_DATUM(n)			(fcinfo->args[n].value)
