@@ -157,6 +157,8 @@ SELECT outcome('SELECT bloom_agg(row(c)::odd_pair) FROM odd');
 SELECT outcome('SELECT bloom_agg(odd_range(c, null)) FROM odd');
 SELECT outcome('SELECT bloom_agg(array[c]) FROM odd');
 SELECT outcome('SELECT bloom_agg(c COLLATE "C") IS NOT NULL FROM odd');
+SELECT outcome('SELECT bloom_agg(c || name) FROM odd, (SELECT ''x''::text COLLATE "C" AS name) x');
+SELECT outcome('SELECT bloom_agg(c || name) OVER () FROM odd, (SELECT ''x''::text COLLATE "C" AS name) x');
 SELECT outcome('SELECT bloom_agg(p) FROM odd');
 SELECT outcome('SELECT bloom_contains(bloom_new(10), p) FROM odd');
 SELECT outcome('SELECT bloom_agg(reg) FROM odd');

@@ -86,3 +86,21 @@ RESET ALL;
 -- stored filters are not changed by being aggregated
 SELECT bloom_cardinality(f) = 1500 AS unchanged FROM shards WHERE g = 0;
 SELECT bloom_cardinality(grows) AS keys FROM (SELECT g, bloom_union_agg(f) OVER (ORDER BY g) AS grows FROM shards WHERE g < 3) x ORDER BY g;
+
+-- many filters of few keys: the state becomes an object, in list and in lines, and is left when it gets full
+CREATE TABLE sparse AS SELECT size, g, bloom_agg(n, 20000) AS f, bloom_agg(n, 4000) AS narrow, cuckoo_agg(n, 20000) AS c
+  FROM (VALUES (1), (40), (700)) s(size), generate_series(1, 6000) n, LATERAL (SELECT n / size AS g) x GROUP BY 1, 2;
+SELECT size, united = whole AS same, shuffled = whole AS in_any_order, bloom_contains_all(overfed, keys) AS overfed, bloom_fpp(overfed) < 0.03 AS and_honest, merged = cuckoos AS cuckoos
+FROM (SELECT size, bloom_union_agg(f ORDER BY g) AS united, bloom_union_agg(f ORDER BY md5(g::text)) AS shuffled, bloom_union_agg(narrow) AS overfed, cuckoo_merge_agg(c ORDER BY g) AS merged
+      FROM sparse GROUP BY size) s,
+     (SELECT bloom_agg(n, 20000) AS whole, cuckoo_agg(n, 20000) AS cuckoos, array_agg(n) AS keys FROM generate_series(1, 6000) n) x ORDER BY size;
+SELECT bool_and(running = (SELECT bloom_agg(n, 20000) FROM generate_series(1, 6000) n WHERE n / 40 <= g)) AS as_a_window
+FROM (SELECT g, bloom_union_agg(f) OVER (ORDER BY g) AS running FROM sparse WHERE size = 40) x;
+
+-- nothing in common: an empty list, however it was found
+WITH f AS (SELECT bloom_agg(1, 12) AS a, bloom_agg(4, 12) AS b), g AS (SELECT a AS v FROM f UNION ALL SELECT b FROM f)
+SELECT (SELECT a & b FROM f) = (SELECT bloom_intersection_agg(v) FROM g) AS one_empty_filter, (SELECT bloom_cardinality(bloom_intersection_agg(v)) FROM g) AS keys;
+
+-- unfinished lines that are for no key at all make a filter that can be read again
+WITH f AS (SELECT ('\x4246010101010200'::bytea || '\x11ea2d819997713d' || '\x01000000' || '\x000000000000' || '\x11' || '\x02' || '\xff00000000000000')::bloom AS f)
+SELECT u::text::bloom = u AS same FROM f, LATERAL (SELECT bloom_union(f, bloom_agg(n, 1000)) AS u FROM generate_series(1, 400) n) x;

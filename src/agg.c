@@ -232,6 +232,29 @@ builder_lines(AnyBuilder *builder)
 	return builder->bloom.lines;
 }
 
+/* Is counting keys enough to know when the lines are full, if ever? */
+static bool
+knows_when_full(const BloomBuilder *builder)
+{
+	return builder->keys_left != BLOOM_UNCOUNTED || builder->full_bits == UINT64_MAX;
+}
+
+/* Make an object of what a builder holds. */
+static Pointer
+make_expanded(StateOwner owner, AnyBuilder *builder)
+{
+	ExpandedFilter *expanded = expanded_filter_create(owner.context);
+	bf_filter	filter;
+	struct varlena *flat = build_flat(&builder->base);
+
+	filter_open(&filter, flat);
+	build_load(&expanded->builder, expanded->header.eoh_context, &filter);
+	if (builder->base.methods == &bloom_methods)
+		expanded->builder.bloom.keys_left = builder->bloom.keys_left;
+	pfree(flat);
+	return DatumGetPointer(EOHPGetRWDatum(&expanded->header));
+}
+
 /*
  * Make a state of what a builder holds, with room for more.  So many hashes were
  * added to it: if many of them were repetitions, look for more of those.
@@ -249,33 +272,19 @@ make_state(StateOwner owner, AnyBuilder *builder, uint32 added)
 	int64		count = methods->hashes(&builder->base, &hashes);
 	FilterState *state;
 
-	/*
-	 * Sizes are four bytes short of a multiple of 64, as only those of filters
-	 * are that are not known by their size alone.
-	 */
 	if (count >= 0)
 	{
 		while (size < fixed + ((Size) count * 2 + 1) * 8 + 4)
 			size *= 2;
 	}
-	else if (lines != NULL && frame->layers == 1)
+	else if (lines != NULL && frame->layers == 1 && knows_when_full(&builder->bloom))
 		size = (fixed + offsetof(StateLines, lines) + (Size) layer->shape.words * 8 + 4 + 63) / 64 * 64;
 	else
 		size = STATE_MAX_FLAT * 2;	/* only a builder can hold it */
 	size -= 4;
 	if (size > STATE_MAX_FLAT)
-	{
-		ExpandedFilter *expanded = expanded_filter_create(owner.context);
-		bf_filter	filter;
-		struct varlena *flat = build_flat(&builder->base);
-
-		filter_open(&filter, flat);
-		build_load(&expanded->builder, expanded->header.eoh_context, &filter);
-		if (methods == &bloom_methods)
-			expanded->builder.bloom.keys_left = builder->bloom.keys_left;
-		pfree(flat);
-		return DatumGetPointer(EOHPGetRWDatum(&expanded->header));
-	}
+		return make_expanded(owner, builder);
+	Assert(agg_is_state_size(size));
 
 	state = MemoryContextAllocZero(owner.internal ? owner.context : CurrentMemoryContext, size);
 	SET_VARSIZE(state, size);
@@ -443,8 +452,9 @@ add_to_state(FunctionCallInfo fcinfo, StateOwner owner, Pointer old,
 	}
 	if (unlikely(!is_flat_state(old)))
 	{
-		/* a flat filter: a state that came from elsewhere, such as another node */
-		old = replace_state(owner, old, builder_of(PointerGetDatum(old), &scratch), 0);
+		/* a filter that the aggregate begins with, of any geometry */
+		Assert(!owner.internal);
+		old = make_expanded(owner, builder_of(PointerGetDatum(old), &scratch));
 		return add_to_state(fcinfo, owner, old, class, hash);
 	}
 

@@ -7,6 +7,17 @@
 
 #include "filter.h"
 
+/*
+ * Can a value of this size, with a header of four bytes, be a state that is flat?
+ * Their sizes are four bytes short of a multiple of 64, as only those of filters
+ * are that are not known by their size alone.
+ */
+static inline bool
+agg_is_state_size(Size size)
+{
+	return size % 64 == 60;
+}
+
 /* A filter's bytes proper, should the value be an aggregate's state. */
 extern struct varlena *agg_settled(struct varlena *value);
 

@@ -515,6 +515,7 @@ static void
 bloom_build_add_many(FilterBuilder *base, const uint64 *hashes, Size n)
 {
 	BloomBuilder *builder = (BloomBuilder *) base;
+
 	for (Size i = 0; i < n; i++)
 	{
 		Coming		coming = {hashes + i, n - i};
@@ -601,6 +602,7 @@ bloom_build_merge(FilterBuilder *base, const bf_filter *filter)
 {
 	BloomBuilder *builder = (BloomBuilder *) base;
 	bf_filter	own;
+
 	Assert(bloom_build_can_merge(base, filter));
 
 	/* the first layer is that of the declared capacity: keep it the first */
@@ -673,6 +675,7 @@ static bool
 bloom_build_contains(FilterBuilder *base, uint64 hash)
 {
 	BloomBuilder *builder = (BloomBuilder *) base;
+
 	if (builder->lines != NULL)
 		bloom_build_apply_batch(builder);
 	if (builder->lines != NULL ?
@@ -690,6 +693,7 @@ static uint64
 bloom_build_describe(FilterBuilder *base, bf_filter *filter)
 {
 	BloomBuilder *builder = (BloomBuilder *) base;
+
 	if (builder->lines != NULL)
 		bloom_build_apply_batch(builder);
 	if (builder->lines == NULL)
@@ -747,9 +751,12 @@ finish_spilled(bf_filter *filter, const uint8 *lines)
 		factor = candidate;
 	}
 	layer->shape.words /= factor;
-	layer->capacity = bf_shape_capacity(layer->shape, filter->fpp);
+	layer->capacity = Max(bf_shape_capacity(layer->shape, filter->fpp), 1);
 	image = filter_allocate(filter);
-	bf_lines_fold(layer->data, lines, shape, factor);
+	if (factor > 1)
+		bf_lines_fold(layer->data, lines, shape, factor);
+	else
+		memcpy(layer->data, lines, content_bytes(layer));	/* perhaps less than a line */
 	return image;
 }
 
@@ -766,7 +773,7 @@ bloom_build_finish(FilterBuilder *base)
 	struct varlena *image;
 
 	bloom_build_describe(base, &filter);
-	if (layer->capacity > 0)
+	if (layer->capacity > 0 || filter.layers > 1)
 		return build_flat(base);
 	if (layer->form == BF_FORM_LINES)
 		return finish_spilled(&filter, builder->lines);

@@ -13,7 +13,7 @@
 #include "utils/memutils.h"
 
 #include "agg.h"
-#include "build.h"
+#include "expanded.h"
 
 /* A merged layer may exceed its share of false positives by so much. */
 #define TOLERANCE	1.1
@@ -57,7 +57,7 @@ take_layer(const bf_filter *filter, const bf_layer *from)
 		layer.lines = palloc((Size) from->shape.words * 8);
 		memcpy(layer.lines, from->data, (Size) from->shape.words * 8);
 		if (layer.capacity == 0)
-			layer.capacity = bf_shape_capacity(layer.shape, filter->fpp);
+			layer.capacity = Max(bf_shape_capacity(layer.shape, filter->fpp), 1);
 		return layer;
 	}
 	layer.hashes = palloc(sizeof(uint64) * Max(from->count, 1));
@@ -546,6 +546,60 @@ open_in_place(struct varlena *state, struct varlena *value, bf_filter *a, bf_fil
 		a->layer[0].capacity == b->layer[0].capacity && a->layer[0].capacity > 0;
 }
 
+/*
+ * Add a list of hashes to the state, made an object that can grow: many filters
+ * of few keys shall not cost a copy of the state each.  NULL if that cannot be
+ * done, or if the state might be too full then to hold the keys of both.
+ */
+static ExpandedFilter *
+add_list(MemoryContext context, Datum state, const bf_filter *value)
+{
+	const bf_layer *list = &value->layer[0];
+	bool		is_ours = VARATT_IS_EXTERNAL_EXPANDED_RW(DatumGetPointer(state));
+	ExpandedFilter *expanded = is_ours ? expanded_filter(state) : NULL;
+	bf_filter	own;
+	const bf_filter *frame = &own;
+	BloomBuilder *builder;
+	uint64		enough;
+
+	if (value->layers > 1 || list->form != BF_FORM_LIST || list->capacity == 0 ||
+		value->max_layers > 0 || value->key_class == BF_CLASS_NONE)
+		return NULL;
+	if (expanded != NULL)
+		frame = expanded->builder.base.frame;
+	else
+		filter_open(&own, filter_detoast(state));
+	if (!one_geometry(frame, value) || frame->key_class == BF_CLASS_NONE || frame->fpp != value->fpp ||
+		frame->growth != value->growth || frame->max_layers > 0 || frame->layer[0].capacity != list->capacity)
+		return NULL;
+	filter_check_same_class(frame, value);
+	if (expanded == NULL)
+	{
+		expanded = expanded_filter_create(context);
+		build_load(&expanded->builder, expanded->header.eoh_context, &own);
+	}
+
+	/* not while it is nearly full: then it has to be judged whether to merge */
+	builder = &expanded->builder.bloom;
+	enough = list->capacity - list->capacity / 8;
+	if (builder->lines == NULL ? builder->count + (uint64) list->count > enough :
+		builder->full_bits != UINT64_MAX &&
+		builder->bits_set + ((uint64) list->count + BF_BATCH) * list->shape.probes * list->shape.groups >
+		bf_shape_bits_set(list->shape, enough))
+	{
+		if (frame == &own)
+			DeleteExpandedObject(EOHPGetRWDatum(&expanded->header));
+		return NULL;
+	}
+	for (uint32 i = 0; i < list->count; i++)
+	{
+		bloom_build_add(builder, bf_load64(list->data + (Size) i * 8));
+		if (i % BF_POLL_EVERY == 0)
+			bf_poll();
+	}
+	return expanded;
+}
+
 /* Would a merge be good?  Tried on a copy. */
 static bool
 would_be_good_merge(const bf_filter *a, const bf_filter *b)
@@ -587,7 +641,8 @@ intersection_in_aggregate(struct varlena *state, struct varlena *value)
 	{
 		filter_check_same_class(&a, &b);
 		bf_lines_and(a.layer[0].data, b.layer[0].data, a.layer[0].shape.words);
-		return state;
+		if (!bf_layer_is_empty(&a.layer[0]))
+			return state;
 	}
 	return intersection_of(state, value);
 }
@@ -599,9 +654,10 @@ intersection_in_aggregate(struct varlena *state, struct varlena *value)
 static Datum
 aggregate_sets(FunctionCallInfo fcinfo, struct varlena *(*step) (struct varlena *, struct varlena *))
 {
+	MemoryContext context = agg_context(fcinfo);
 	struct varlena *state;
+	struct varlena *value;
 
-	agg_context(fcinfo);
 	if (PG_ARGISNULL(1))
 	{
 		if (PG_ARGISNULL(0))
@@ -614,8 +670,19 @@ aggregate_sets(FunctionCallInfo fcinfo, struct varlena *(*step) (struct varlena 
 		state = PG_GETARG_FILTER_P(1);
 		PG_RETURN_POINTER(VARATT_IS_SHORT(state) ? (struct varlena *) PG_DETOAST_DATUM(PointerGetDatum(state)) : state);
 	}
+	value = PG_GETARG_FILTER_P(1);
+	if (step == union_in_aggregate)
+	{
+		ExpandedFilter *expanded;
+		bf_filter	filter;
+
+		filter_open(&filter, value);
+		expanded = add_list(context, PG_GETARG_DATUM(0), &filter);
+		if (expanded != NULL)
+			PG_RETURN_DATUM(EOHPGetRWDatum(&expanded->header));
+	}
 	state = (struct varlena *) PG_DETOAST_DATUM(PG_GETARG_DATUM(0));
-	PG_RETURN_POINTER(step(state, PG_GETARG_FILTER_P(1)));
+	PG_RETURN_POINTER(step(state, value));
 }
 
 PG_FUNCTION_INFO_V1(bloom_union_agg_transition);
@@ -640,7 +707,10 @@ bloom_union_agg_final(PG_FUNCTION_ARGS)
 	BloomBuilder empty;
 
 	if (!PG_ARGISNULL(0))
-		PG_RETURN_DATUM(PG_GETARG_DATUM(0));
+	{
+		/* a copy if it is an object: a window frame may go on adding to that */
+		PG_RETURN_POINTER(PG_DETOAST_DATUM_PACKED(PG_GETARG_DATUM(0)));
+	}
 	bloom_build_start(&empty, CurrentMemoryContext, BF_UNSIZED, 0, FILTER_DEFAULT_FPP);
 	PG_RETURN_POINTER(bloom_methods.finish(&empty.base));
 }

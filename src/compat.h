@@ -48,6 +48,11 @@
 #define BF_MODULE_MAGIC	PG_MODULE_MAGIC
 #endif
 
+/* A type that is new in 19. */
+#if PG_VERSION_NUM < 190000
+#define REGDATABASEOID		InvalidOid
+#endif
+
 /* Who walks an array says what its elements look like: at the start or at each step. */
 #if PG_VERSION_NUM >= 190000
 #define bf_array_iter_setup(iterator, array, length, by_value, align) \

@@ -77,6 +77,29 @@ cuckoo_start_aggregate(FilterBuilder *base, MemoryContext context, uint64 capaci
 	cuckoo_build_start((CuckooBuilder *) base, context, none, capacity, fpp);
 }
 
+static void
+refuse_damaged(const char *problem)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_DATA_CORRUPTED),
+			 errmsg("filter is damaged"),
+			 errdetail("%s", problem)));
+}
+
+/*
+ * What was opened can be probed, but its numbers may lead anywhere if the bytes
+ * were damaged: look at those in the list.
+ */
+static void
+check_listed(const bf_layer *layer)
+{
+	for (uint32 i = 0; layer->table.buckets > 0 && i < layer->count; i++)
+	{
+		if (bf_load64(layer->list + (Size) i * 8) >= bf_table_range(layer->table))
+			refuse_damaged("Its list has a number that is out of range.");
+	}
+}
+
 /* Continue a filter that exists. */
 static void
 cuckoo_load(FilterBuilder *base, MemoryContext context, const bf_filter *filter)
@@ -84,20 +107,13 @@ cuckoo_load(FilterBuilder *base, MemoryContext context, const bf_filter *filter)
 	CuckooBuilder *builder = (CuckooBuilder *) base;
 	const bf_layer *from = &filter->layer[0];
 
+	check_listed(from);
 	memset(builder, 0, sizeof(CuckooBuilder));
 	build_copy_frame(base, &cuckoo_methods, context, filter);
 	builder->listed = builder->list_room = from->count;
 	builder->numbers = allocate(builder, sizeof(uint64) * from->count);
 	builder->counts = allocate(builder, from->count);
 	bf_list_read(builder->numbers, from->list, from->count);
-	for (uint32 i = 0; i < from->count; i++)
-	{
-		if (from->table.buckets > 0 && builder->numbers[i] >= bf_table_range(from->table))
-			ereport(ERROR,
-					(errcode(ERRCODE_DATA_CORRUPTED),
-					 errmsg("filter is damaged"),
-					 errdetail("Its list has a number that is out of range.")));
-	}
 	memcpy(builder->counts, from->list + (Size) from->count * 8, from->count);
 	builder->pending_room = LEAST_PENDING;
 	builder->pending = allocate(builder, sizeof(uint64) * builder->pending_room);
@@ -346,13 +362,21 @@ list_to_table(CuckooBuilder *builder)
 	compact_list(builder);
 }
 
+/* All numbers in the table: as many as it says, or it is damaged. */
+static void
+take_numbers(const CuckooBuilder *builder, uint64 *numbers)
+{
+	if (bf_table_numbers(builder->slots, builder->base.frame->layer[0].table, numbers, (Size) builder->used) != builder->used)
+		refuse_damaged("Its table does not hold as many keys as it says.");
+}
+
 /* The other way: take everything out of the table. */
 static void
 table_to_list(CuckooBuilder *builder)
 {
 	cuckoo_build_settle(builder);
 	reserve_pending(builder, builder->used);
-	bf_table_numbers(builder->slots, layer_of(builder)->table, builder->pending);
+	take_numbers(builder, builder->pending);
 
 	builder->pended = (uint32) builder->used;
 	memory_free(builder->slots);
@@ -391,8 +415,12 @@ move_to_table(CuckooBuilder *builder, bf_table table, uint64 capacity)
 	}
 	if (moved < builder->used)
 	{
-		reserve_pending(builder, builder->used - moved);
-		builder->pended = (uint32) bf_table_missing(builder->slots, layer->table, slots, table, builder->pending);
+		uint64		missing = builder->used - moved;
+
+		reserve_pending(builder, missing);
+		if (bf_table_missing(builder->slots, layer->table, slots, table, builder->pending, (Size) missing) != missing)
+			refuse_damaged("Its table does not hold as many keys as it says.");
+		builder->pended = (uint32) missing;
 	}
 
 	/* nothing fails from here on */
@@ -584,6 +612,7 @@ add_filter(CuckooBuilder *builder, const bf_filter *filter, unsigned drop_bits)
 	const bf_layer *from = &filter->layer[0];
 	const uint8 *counts = from->list + (Size) from->count * 8;
 
+	check_listed(from);
 	if (from->form == BF_FORM_TABLE)
 	{
 		uint64_t	number;
@@ -828,7 +857,8 @@ cuckoo_finish(FilterBuilder *base)
 	finished.pending_room = (uint32) Max(builder->used, LEAST_PENDING);
 	if (builder->slots != NULL)
 	{
-		finished.pended = (uint32) bf_table_numbers(builder->slots, layer->table, finished.pending);
+		take_numbers(builder, finished.pending);
+		finished.pended = (uint32) builder->used;
 		layer->form = BF_FORM_COUNTS;
 		cuckoo_build_settle(&finished);
 	}

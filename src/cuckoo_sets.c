@@ -39,13 +39,11 @@ static void
 merge(AnyBuilder *builder, MemoryContext context, const bf_filter *filter)
 {
 	CuckooBuilder *cuckoo = &builder->cuckoo;
-	bf_filter	ours;
 
 	filter_check_same_class(builder->base.frame, filter);
 	if (bf_filter_is_empty(filter))
 		return;
-	build_describe(&builder->base, &ours);
-	if (bf_filter_is_empty(&ours))
+	if (cuckoo->used == 0 && cuckoo->pended == 0 && cuckoo->listed == 0)
 	{
 		build_load(builder, context, filter);
 		return;

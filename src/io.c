@@ -14,6 +14,7 @@
 #include "mb/pg_wchar.h"
 #include "utils/builtins.h"
 
+#include "agg.h"
 #include "build.h"
 #include "core/base64.h"
 
@@ -178,12 +179,12 @@ FILTER_INPUT(cuckoo)
 static bool
 filter_equal(FunctionCallInfo fcinfo)
 {
-	Datum		a = PG_GETARG_DATUM(0);
-	Datum		b = PG_GETARG_DATUM(1);
+	Size		left_size = toast_raw_datum_size(PG_GETARG_DATUM(0));
+	Size		right_size = toast_raw_datum_size(PG_GETARG_DATUM(1));
 	struct varlena *left;
 	struct varlena *right;
 
-	if (toast_raw_datum_size(a) != toast_raw_datum_size(b))
+	if (left_size != right_size && !agg_is_state_size(left_size) && !agg_is_state_size(right_size))
 		return false;
 	left = PG_GETARG_FILTER_P(0);
 	right = PG_GETARG_FILTER_P(1);

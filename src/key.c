@@ -984,6 +984,7 @@ key_type(Oid typid, Oid collation, MemoryContext context)
 		case REGCLASSOID:
 		case REGCOLLATIONOID:
 		case REGCONFIGOID:
+		case REGDATABASEOID:
 		case REGDICTIONARYOID:
 		case REGNAMESPACEOID:
 		case REGOPEROID:
@@ -1115,8 +1116,11 @@ key_check_text_aggregate(FunctionCallInfo fcinfo)
 		{
 			WindowFunc *function = ((WindowFuncExprState *) lfirst(cell))->wfunc;
 
-			if (function->args != NIL && has_transition(function->winfnoid, fcinfo->flinfo->fn_oid))
-				check_text_expression(linitial(function->args));
+			if (function->args == NIL || !has_transition(function->winfnoid, fcinfo->flinfo->fn_oid))
+				continue;
+			check_text_expression(linitial(function->args));
+			if (!OidIsValid(function->inputcollid))
+				key_refuse_indeterminate_collation();
 		}
 	}
 	else if (aggregate != NULL && aggregate->args != NIL &&

@@ -193,7 +193,7 @@ find_filter(FilterProbe *probe, Datum value, Size probes, bool *sliced)
 	{
 		if (probe->probes++ > 0)
 			return load(probe, value);
-		return open_flat(probe, PG_DETOAST_DATUM_PACKED(value));
+		return open_flat(probe, filter_detoast(value));
 	}
 	probe->probes += (uint32) Min(probes, MAX_SLICED_PROBES);
 	if (probe->probes > Min(size / BYTES_PER_SLICED_PROBE + 1, MAX_SLICED_PROBES))

@@ -238,15 +238,22 @@ bf_table_next(const uint8_t *slots, bf_table table, uint64_t *slot, uint64_t *nu
 	return false;
 }
 
-/* All numbers in the table, in the order of their places; returns how many. */
+/*
+ * All numbers in the table, in the order of their places; returns how many.  Only
+ * the first `room` of them are written: a damaged table may hold more than it
+ * says.
+ */
 size_t
-bf_table_numbers(const uint8_t *slots, bf_table table, uint64_t *numbers)
+bf_table_numbers(const uint8_t *slots, bf_table table, uint64_t *numbers, size_t room)
 {
 	size_t		n = 0;
 	uint64_t	number;
 
-	for (uint64_t slot = 0; bf_table_next(slots, table, &slot, &number);)
-		numbers[n++] = number;
+	for (uint64_t slot = 0; bf_table_next(slots, table, &slot, &number); n++)
+	{
+		if (n < room)
+			numbers[n] = number;
+	}
 	return n;
 }
 
@@ -269,17 +276,21 @@ bf_table_move(const uint8_t *from, bf_table from_table, uint8_t *to, bf_table to
 	return moved;
 }
 
+/* The numbers of one table that are not in another, as bf_table_numbers does it. */
 size_t
 bf_table_missing(const uint8_t *from, bf_table from_table,
-				 const uint8_t *to, bf_table to_table, uint64_t *numbers)
+				 const uint8_t *to, bf_table to_table, uint64_t *numbers, size_t room)
 {
 	size_t		n = 0;
 	uint64_t	number;
 
 	for (uint64_t slot = 0; bf_table_next(from, from_table, &slot, &number);)
 	{
-		if (!bf_table_find(to, to_table, number))
-			numbers[n++] = number;
+		if (bf_table_find(to, to_table, number))
+			continue;
+		if (n < room)
+			numbers[n] = number;
+		n++;
 	}
 	return n;
 }

@@ -40,9 +40,9 @@ extern bool bf_table_insert(uint8_t *slots, bf_table table, uint64_t number);
 extern bool bf_table_remove(uint8_t *slots, bf_table table, uint64_t number);
 extern uint64_t bf_table_move(const uint8_t *from, bf_table from_table, uint8_t *to, bf_table to_table);
 extern size_t bf_table_missing(const uint8_t *from, bf_table from_table,
-							   const uint8_t *to, bf_table to_table, uint64_t *numbers);
+							   const uint8_t *to, bf_table to_table, uint64_t *numbers, size_t room);
 extern bool bf_table_next(const uint8_t *slots, bf_table table, uint64_t *slot, uint64_t *number);
-extern size_t bf_table_numbers(const uint8_t *slots, bf_table table, uint64_t *numbers);
+extern size_t bf_table_numbers(const uint8_t *slots, bf_table table, uint64_t *numbers, size_t room);
 extern const char *bf_table_check(const uint8_t *slots, bf_table table, uint64_t used);
 
 /* Keys that a table takes before it grows: 95 % of its slots. */

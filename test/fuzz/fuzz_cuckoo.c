@@ -419,7 +419,7 @@ after_failure(Subject *subject, const Counters *more)
 	if (layer->form == BF_FORM_TABLE)
 	{
 		uint64	   *numbers = malloc(sizeof(uint64) * (layer->used + 1));
-		Size		n = bf_table_numbers(layer->data, layer->table, numbers);
+		Size		n = bf_table_numbers(layer->data, layer->table, numbers, layer->used);
 
 		for (Size i = 0; i < n; i++)
 			count_more(&now, numbers[i], 1);

@@ -637,7 +637,7 @@ static bool
 table_holds(const uint8_t *slots, bf_table table, uint64_t *numbers, size_t n)
 {
 	uint64_t   *found = malloc((table.buckets * BF_BUCKET_SLOTS + 1) * sizeof(uint64_t));
-	size_t		count = bf_table_numbers(slots, table, found);
+	size_t		count = bf_table_numbers(slots, table, found, table.buckets * BF_BUCKET_SLOTS);
 	bool		same;
 
 	qsort(found, count, sizeof(uint64_t), compare_hashes);
@@ -764,7 +764,7 @@ test_table_load(void)
 				uint64_t	count = bf_table_move(slots, table, moved, larger);
 
 				CHECK(bf_table_range(larger) == bf_table_range(table), "range");
-				CHECK(count + bf_table_missing(slots, table, moved, larger, missing) == n, "moved %llu of %llu",
+				CHECK(count + bf_table_missing(slots, table, moved, larger, missing, n) == n, "moved %llu of %llu",
 					  (unsigned long long) count, (unsigned long long) n);
 				CHECK(n - count <= n / 10000, "%llu did not move", (unsigned long long) (n - count));
 				CHECK(count < n || table_holds(moved, larger, numbers, n), "another set after growing");

@@ -11,6 +11,7 @@
 #include "fmgr.h"
 
 #include "agg.h"
+#include "expanded.h"
 #include "memory.h"
 
 char		shim_message[200];
@@ -344,6 +345,30 @@ struct varlena *
 agg_settled(struct varlena *value)
 {
 	return value;
+}
+
+ExpandedFilter *
+expanded_filter_create(MemoryContext parent)
+{
+	ExpandedFilter *expanded = palloc0(sizeof(ExpandedFilter));
+
+	(void) parent;
+	expanded->header.vl_len_ = EOH_HEADER_MAGIC;
+	return expanded;
+}
+
+/* The header is the first in the object. */
+Datum
+EOHPGetRWDatum(ExpandedObjectHeader *header)
+{
+	return PointerGetDatum(build_flat(&((ExpandedFilter *) header)->builder.base));
+}
+
+/* All memory is freed after each input. */
+void
+DeleteExpandedObject(Datum object)
+{
+	(void) object;
 }
 
 char *
