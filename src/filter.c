@@ -192,9 +192,9 @@ filter_check_fpp(double fpp)
 void
 filter_check_words(uint64 words, int64 capacity, double fpp)
 {
-	uint64		needed = words * 8;
+	uint64		needed = words * 8 + 2 * BF_LINE_BYTES; /* with the header, aligned */
 
-	if (needed + 2 * BF_LINE_BYTES > BF_MAX_BYTES)
+	if (needed > BF_MAX_BYTES)
 		ereport(ERROR,
 				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
 				 errmsg("filter for " INT64_FORMAT " keys at a false-positive probability of %g would need " UINT64_FORMAT " bytes",

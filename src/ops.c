@@ -55,7 +55,7 @@ bloom_new(PG_FUNCTION_ARGS)
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("max_layers must be between 2 and %d", BF_MAX_LAYERS),
 				 errdetail("The number given is %d.", max_layers),
-				 errhint("A rotating filter of m layers always holds its newest (m - 1) x capacity keys.")));
+				 errhint("A rotating filter of m layers always holds the last (m - 1) x capacity keys added, repetitions counted.")));
 	if (growth < 0 || growth > BF_MAX_GROWTH)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
