@@ -753,10 +753,10 @@ finish_spilled(bf_filter *filter, const uint8 *lines)
 	layer->shape.words /= factor;
 	layer->capacity = Max(bf_shape_capacity(layer->shape, filter->fpp), 1);
 	image = filter_allocate(filter);
-	if (factor > 1)
-		bf_lines_fold(layer->data, lines, shape, factor);
+	if (factor == 1)
+		memcpy(layer->data, lines, content_bytes(layer));	/* or less than a line */
 	else
-		memcpy(layer->data, lines, content_bytes(layer));	/* perhaps less than a line */
+		bf_lines_fold(layer->data, lines, shape, factor);
 	return image;
 }
 
@@ -775,7 +775,7 @@ bloom_build_finish(FilterBuilder *base)
 	bloom_build_describe(base, &filter);
 	if (layer->capacity > 0 || filter.layers > 1)
 		return build_flat(base);
-	if (layer->form == BF_FORM_LINES)
+	if (builder->lines != NULL)
 		return finish_spilled(&filter, builder->lines);
 
 	layer->capacity = Max(layer->count, 1);

@@ -192,7 +192,8 @@ filter_check_fpp(double fpp)
 void
 filter_check_words(uint64 words, int64 capacity, double fpp)
 {
-	uint64		needed = words * 8 + 2 * BF_LINE_BYTES; /* with the header, aligned */
+	/* with the header, aligned */
+	uint64		needed = words * 8 + 2 * BF_LINE_BYTES;
 
 	if (needed > BF_MAX_BYTES)
 		ereport(ERROR,
