@@ -104,3 +104,12 @@ SELECT (SELECT a & b FROM f) = (SELECT bloom_intersection_agg(v) FROM g) AS one_
 -- unfinished lines that are for no key at all make a filter that can be read again
 WITH f AS (SELECT ('\x4246010101010200'::bytea || '\x11ea2d819997713d' || '\x01000000' || '\x000000000000' || '\x11' || '\x02' || '\xff00000000000000')::bloom AS f)
 SELECT u::text::bloom = u AS same FROM f, LATERAL (SELECT bloom_union(f, bloom_agg(n, 1000)) AS u FROM generate_series(1, 400) n) x;
+
+-- whatever fits: the union is the filter that all keys together make, for small and for full ones
+SELECT fpp, count(*) AS unions, count(*) FILTER (WHERE whole <> united) AS one_by_one_differs, count(*) FILTER (WHERE whole <> halves) AS halves_differ
+FROM (VALUES (0.3), (0.01), (0.0001)) p(fpp), generate_series(1, 200) capacity, (VALUES (0.5), (0.9), (1)) s(share), LATERAL (SELECT ceil(capacity * share)::int AS n) x,
+LATERAL (SELECT bloom_agg(i * 7919 + capacity, capacity, fpp) AS whole,
+                bloom_agg(i * 7919 + capacity, capacity, fpp) FILTER (WHERE i % 2 = 0) | bloom_agg(i * 7919 + capacity, capacity, fpp) FILTER (WHERE i % 2 = 1) AS halves
+         FROM generate_series(1, n) i) w,
+LATERAL (SELECT bloom_union_agg(f) AS united FROM (SELECT bloom_agg(i * 7919 + capacity, capacity, fpp) AS f FROM generate_series(1, n) i GROUP BY i) f) u
+GROUP BY fpp ORDER BY fpp DESC;

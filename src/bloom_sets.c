@@ -115,15 +115,21 @@ layer_fpp(const SetLayer *layer)
 }
 
 /*
- * Is it good to have merged two layers into this one?  Yes if it meets the
- * probability that it was made for, or if the two side by side would give no
- * fewer false positives, as when one holds the keys of the other.
+ * Is it good to have merged two layers into this one?  Yes if it may have no more
+ * keys than it was made for: then it is the layer that all of them would have
+ * made.  Yes if it meets the probability that it was made for, or if the two side
+ * by side would give no fewer false positives, as when one holds the keys of the
+ * other.
  */
 static bool
 is_good_merge(const SetLayer *merged, double fpp_a, double fpp_b)
 {
-	double		fpp = layer_fpp(merged);
+	double		fpp;
 
+	if (merged->lines == NULL ||
+		bf_lines_bits_set(merged->lines, merged->shape.words) <= bf_shape_full_bits(merged->shape, merged->capacity))
+		return true;
+	fpp = layer_fpp(merged);
 	return fpp <= TOLERANCE * bf_shape_fpp(merged->shape, merged->capacity) ||
 		fpp <= fpp_a + fpp_b - fpp_a * fpp_b;
 }

@@ -84,6 +84,13 @@ bf_first_shape(uint64_t capacity, double fpp, unsigned growth, unsigned max_laye
 	return bf_shape_for(capacity, fpp);
 }
 
+/* With so many bits set, a layer certainly has as many keys as it is made for. */
+uint64_t
+bf_shape_full_bits(bf_shape shape, uint64_t capacity)
+{
+	return bf_shape_bits_set(shape, full_keys(capacity, shape));
+}
+
 /*
  * The number of set bits from which on a layer takes no new keys.  A filter of
  * a fixed size takes any number, and so does one that is not sized yet.
@@ -93,7 +100,7 @@ bf_full_bits(const bf_filter *filter, const bf_layer *layer)
 {
 	if (filter->growth == 0 || layer->capacity == 0)
 		return UINT64_MAX;
-	return bf_shape_bits_set(layer->shape, full_keys(layer->capacity, layer->shape));
+	return bf_shape_full_bits(layer->shape, layer->capacity);
 }
 
 /* What the layers there are may use of the target, when full. */
