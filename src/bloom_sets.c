@@ -122,14 +122,18 @@ layer_fpp(const SetLayer *layer)
  * other.
  */
 static bool
-is_good_merge(const SetLayer *merged, double fpp_a, double fpp_b)
+is_good_merge(const SetLayer *merged, const SetLayer *a, const SetLayer *b)
 {
 	double		fpp;
+	double		fpp_a;
+	double		fpp_b;
 
 	if (merged->lines == NULL ||
 		bf_lines_bits_set(merged->lines, merged->shape.words) <= bf_shape_full_bits(merged->shape, merged->capacity))
 		return true;
 	fpp = layer_fpp(merged);
+	fpp_a = layer_fpp(a);
+	fpp_b = layer_fpp(b);
 	return fpp <= TOLERANCE * bf_shape_fpp(merged->shape, merged->capacity) ||
 		fpp <= fpp_a + fpp_b - fpp_a * fpp_b;
 }
@@ -247,7 +251,7 @@ add_layer(SetLayer *layers, int n, SetLayer layer, bool fixed)
 		if (!bf_shape_equal(layers[i].shape, layer.shape))
 			continue;
 		merged = merge_layers(&layers[i], &layer);
-		if (fixed || is_good_merge(&merged, layer_fpp(&layers[i]), layer_fpp(&layer)))
+		if (fixed || is_good_merge(&merged, &layers[i], &layer))
 		{
 			free_layer(&layers[i]);
 			free_layer(&layer);
@@ -606,15 +610,19 @@ add_list(MemoryContext context, Datum state, const bf_filter *value)
 	return expanded;
 }
 
-/* Would a merge be good?  Tried on a copy. */
+/* Would a merge of lines be good?  Tried on a copy, if counting bits is not enough. */
 static bool
-would_be_good_merge(const bf_filter *a, const bf_filter *b)
+would_be_good_merge(const bf_layer *a, const bf_layer *b)
 {
-	SetLayer	merged = take_layer(a, &a->layer[0]);
+	SetLayer	left = {a->shape, a->capacity, NULL, 0, a->data};
+	SetLayer	right = {b->shape, b->capacity, NULL, 0, b->data};
+	SetLayer	merged;
 	bool		result;
 
-	bf_lines_or(merged.lines, b->layer[0].data, merged.shape.words);
-	result = is_good_merge(&merged, bf_layer_census(&a->layer[0]).fpp, bf_layer_census(&b->layer[0]).fpp);
+	if (bf_lines_bits_set_or(a->data, b->data, a->shape.words) <= bf_shape_full_bits(a->shape, a->capacity))
+		return true;
+	merged = merge_layers(&left, &right);
+	result = is_good_merge(&merged, &left, &right);
 	free_layer(&merged);
 	return result;
 }
@@ -628,7 +636,7 @@ union_in_aggregate(struct varlena *state, struct varlena *value)
 	if (open_in_place(state, value, &a, &b))
 	{
 		filter_check_same_class(&a, &b);
-		if (a.growth == 0 || would_be_good_merge(&a, &b))
+		if (a.growth == 0 || would_be_good_merge(&a.layer[0], &b.layer[0]))
 		{
 			bf_lines_or(a.layer[0].data, b.layer[0].data, a.layer[0].shape.words);
 			return state;

@@ -77,15 +77,6 @@ cuckoo_start_aggregate(FilterBuilder *base, MemoryContext context, uint64 capaci
 	cuckoo_build_start((CuckooBuilder *) base, context, none, capacity, fpp);
 }
 
-static void
-refuse_damaged(const char *problem)
-{
-	ereport(ERROR,
-			(errcode(ERRCODE_DATA_CORRUPTED),
-			 errmsg("filter is damaged"),
-			 errdetail("%s", problem)));
-}
-
 /*
  * What was opened can be probed, but its numbers may lead anywhere if the bytes
  * were damaged: look at those in the list.
@@ -96,7 +87,7 @@ check_listed(const bf_layer *layer)
 	for (uint32 i = 0; layer->table.buckets > 0 && i < layer->count; i++)
 	{
 		if (bf_load64(layer->list + (Size) i * 8) >= bf_table_range(layer->table))
-			refuse_damaged("Its list has a number that is out of range.");
+			filter_refuse_damaged("Its list has a number that is out of range.");
 	}
 }
 
@@ -367,7 +358,7 @@ static void
 take_numbers(const CuckooBuilder *builder, uint64 *numbers)
 {
 	if (bf_table_numbers(builder->slots, builder->base.frame->layer[0].table, numbers, (Size) builder->used) != builder->used)
-		refuse_damaged("Its table does not hold as many keys as it says.");
+		filter_refuse_damaged("Its table does not hold as many keys as it says.");
 }
 
 /* The other way: take everything out of the table. */
@@ -419,7 +410,7 @@ move_to_table(CuckooBuilder *builder, bf_table table, uint64 capacity)
 
 		reserve_pending(builder, missing);
 		if (bf_table_missing(builder->slots, layer->table, slots, table, builder->pending, (Size) missing) != missing)
-			refuse_damaged("Its table does not hold as many keys as it says.");
+			filter_refuse_damaged("Its table does not hold as many keys as it says.");
 		builder->pended = (uint32) missing;
 	}
 

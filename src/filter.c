@@ -25,6 +25,15 @@ filter_detoast(Datum value)
 	return agg_settled((struct varlena *) PG_DETOAST_DATUM_PACKED(value));
 }
 
+void
+filter_refuse_damaged(const char *problem)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_DATA_CORRUPTED),
+			 errmsg("filter is damaged"),
+			 errdetail("%s", problem)));
+}
+
 /*
  * Read the structure of a filter in memory, with a varlena header of any kind.
  * What got into a table was validated, so a failure here means that the bytes
@@ -36,10 +45,7 @@ filter_open(bf_filter *filter, struct varlena *image)
 	const char *problem = bf_filter_open(filter, (uint8 *) VARDATA_ANY(image), VARSIZE_ANY_EXHDR(image));
 
 	if (problem != NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_DATA_CORRUPTED),
-				 errmsg("filter is damaged"),
-				 errdetail("%s", problem)));
+		filter_refuse_damaged(problem);
 }
 
 void

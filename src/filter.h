@@ -23,6 +23,7 @@ typedef struct FilterType
 /* Reading a filter that is in memory. */
 extern struct varlena *filter_detoast(Datum value);
 extern void filter_open(bf_filter *filter, struct varlena *image);
+extern void filter_refuse_damaged(const char *problem);
 extern void filter_open_argument(bf_filter *filter, FunctionCallInfo fcinfo, int argument);
 
 /* Making one: the varlena with all but the layers' contents. */

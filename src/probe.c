@@ -141,10 +141,7 @@ fetch_slice(void *arg, uint64_t offset, size_t n)
 	struct varlena *slice = PG_DETOAST_DATUM_SLICE(*(Datum *) arg, (int32) offset, (int32) n);
 
 	if (VARSIZE(slice) - VARHDRSZ != n)
-		ereport(ERROR,
-				(errcode(ERRCODE_DATA_CORRUPTED),
-				 errmsg("filter is damaged"),
-				 errdetail("It ends before its last layer does.")));
+		filter_refuse_damaged("It ends before its last layer does.");
 	return (const uint8_t *) VARDATA(slice);
 }
 
