@@ -113,3 +113,12 @@ CREATE AGGREGATE go_on(int) (SFUNC = bloom_agg_transition, STYPE = bloom, FINALF
 SELECT bloom_contains(go_on(n), 1) AS contains, (bloom_stats(go_on(n))).capacity FROM generate_series(1, 1) n;
 SELECT (bloom_stats(go_on(n))).capacity FROM generate_series(1, 0) n;
 DROP AGGREGATE go_on(int);
+
+-- the same in a parallel plan: states that began with a filter are merged in its geometry
+SELECT bloom_add(bloom_new(1000000), 1) AS beginning \gset
+CREATE AGGREGATE go_on(int) (SFUNC = bloom_agg_transition, STYPE = bloom, COMBINEFUNC = bloom_agg_combine, FINALFUNC = bloom_agg_final, INITCOND = :'beginning', PARALLEL = safe);
+SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0; SET max_parallel_workers_per_gather = 2;
+SELECT plan_has('SELECT go_on(id) FROM many WHERE id % 20 = 0', 'Partial Aggregate') AS partial_aggregates;
+SELECT go_on(id) = bloom_add_all(:'beginning', (SELECT array_agg(id) FROM many WHERE id % 20 = 0)) AS same FROM many WHERE id % 20 = 0;
+RESET ALL;
+DROP AGGREGATE go_on(int);

@@ -663,6 +663,8 @@ combine(FunctionCallInfo fcinfo, bool internal)
 	merge_into(&builder->base, PG_GETARG_DATUM(1));
 	if (builder != &scratch)
 		PG_RETURN_POINTER(old);
+	if (!is_flat_state(old))
+		PG_RETURN_POINTER(make_expanded(owner, builder));	/* it began with a filter */
 	PG_RETURN_POINTER(replace_state(owner, old, builder, 0));
 }
 
