@@ -514,7 +514,7 @@ hash_array_value(KeyType *type, Datum value)
 
 		append_part(&parts, private->element, element, isnull);
 		if (i % BF_POLL_EVERY == 0)
-			bf_poll();
+			CHECK_FOR_INTERRUPTS();
 	}
 	if (!VARATT_IS_EXPANDED_HEADER(array) && (Pointer) array != DatumGetPointer(value))
 		pfree(array);
