@@ -56,9 +56,6 @@ extern void filter_check_size(uint64 bytes);
 /* Input, as far as others need it. */
 extern Datum filter_from_bytea(FunctionCallInfo fcinfo, const FilterType *type);
 
-/* The hash function of all filter types. */
-extern PGDLLEXPORT Datum filter_hash_extended(PG_FUNCTION_ARGS);
-
 #define PG_GETARG_FILTER_P(n)	filter_detoast(PG_GETARG_DATUM(n))
 
 #endif							/* BF_FILTER_H */

@@ -21,10 +21,12 @@
 #include <sys/socket.h>
 
 #include "access/htup_details.h"
+#include "catalog/dependency.h"
 #include "catalog/pg_aggregate.h"
 #include "catalog/pg_collation.h"
 #include "catalog/pg_enum.h"
 #include "catalog/pg_type.h"
+#include "commands/extension.h"
 #include "executor/executor.h"
 #include "lib/stringinfo.h"
 #include "mb/pg_wchar.h"
@@ -57,7 +59,6 @@
 #error "xxHash 0.8.0 or later is needed: before, the results of XXH3 were not final"
 #endif
 
-#include "filter.h"
 #include "key.h"
 #include "core/portable.h"
 
@@ -884,6 +885,20 @@ set_range(KeyType *type, bool multirange)
 							key_class_label(&private->element->class)));
 }
 
+/*
+ * Is this base type one of our own, that is, a filter?  The catalog knows which
+ * types came with the extension, whatever schema they are in; asking it keeps
+ * the key code independent of the filters that are built on it.
+ */
+static bool
+key_is_filter(Oid typid)
+{
+	Oid			extension = getExtensionOfObject(TypeRelationId, typid);
+	char	   *name = OidIsValid(extension) ? get_extension_name(extension) : NULL;
+
+	return name != NULL && strcmp(name, "bloomfilter") == 0;
+}
+
 /* Types are known by their name, never by their OID. */
 static void
 set_server(KeyType *type)
@@ -893,7 +908,7 @@ set_server(KeyType *type)
 
 	if (type->typid == UNKNOWNOID)
 		refuse_type(type->typid, "A constant inside of a row has no type.", "Give it one, as in row(1, 'a'::text).");
-	if (entry->hash_extended_proc_finfo.fn_addr == filter_hash_extended)
+	if (key_is_filter(type->typid))
 		refuse_type(type->typid, "A filter is a set of keys, not a key.",
 					"To combine filters, use bloom_union_agg, cuckoo_merge_agg or one of the set operations.");
 	if (!OidIsValid(entry->hash_extended_proc))
