@@ -69,7 +69,7 @@ const KeyClass key_class_text = {BF_SCHEME_CANONICAL, BF_CLASS_TEXT, 0, NULL};
 const KeyClass key_class_uuid = {BF_SCHEME_CANONICAL, BF_CLASS_UUID, 0, NULL};
 
 static uint64
-hash_bytes64(const char *bytes, Size length)
+key_hash_bytes(const char *bytes, Size length)
 {
 	return XXH3_64bits(bytes, length);
 }
@@ -86,7 +86,7 @@ key_hash_integer(int64 value)
 	uint8		bytes[8];
 
 	bf_store64(bytes, (uint64) value);
-	return hash_bytes64((char *) bytes, sizeof(bytes));
+	return key_hash_bytes((char *) bytes, sizeof(bytes));
 }
 
 /*
@@ -94,7 +94,7 @@ key_hash_integer(int64 value)
  * restored into a database of another encoding.
  */
 static inline uint64
-hash_utf8(const char *string, Size length)
+key_hash_utf8(const char *string, Size length)
 {
 	static int	encoding = -1;	/* that of the database never changes */
 
@@ -106,13 +106,13 @@ hash_utf8(const char *string, Size length)
 
 		if (utf8 != string)
 		{
-			uint64		hash = hash_bytes64(utf8, strlen(utf8));
+			uint64		hash = key_hash_bytes(utf8, strlen(utf8));
 
 			pfree(utf8);
 			return hash;
 		}
 	}
-	return hash_bytes64(string, length);
+	return key_hash_bytes(string, length);
 }
 
 /*
@@ -125,7 +125,7 @@ key_hash_text(const char *string, Size length)
 {
 	while (length > 0 && string[length - 1] == ' ')
 		length--;
-	return hash_utf8(string, length);
+	return key_hash_utf8(string, length);
 }
 
 /*
@@ -147,43 +147,43 @@ key_hash_char(char value)
 uint64
 key_hash_uuid(const void *uuid)
 {
-	return hash_bytes64(uuid, UUID_LEN);
+	return key_hash_bytes(uuid, UUID_LEN);
 }
 
 static uint64
-hash_int2(KeyType *type, Datum value)
+key_hash_int2_datum(KeyType *type, Datum value)
 {
 	return key_hash_integer(DatumGetInt16(value));
 }
 
 static uint64
-hash_int4(KeyType *type, Datum value)
+key_hash_int4_datum(KeyType *type, Datum value)
 {
 	return key_hash_integer(DatumGetInt32(value));
 }
 
 /* int8, and everything stored as one: timestamps, times, money, xid8, pg_lsn */
 static uint64
-hash_int8(KeyType *type, Datum value)
+key_hash_int8_datum(KeyType *type, Datum value)
 {
 	return key_hash_integer(DatumGetInt64(value));
 }
 
 static uint64
-hash_oid(KeyType *type, Datum value)
+key_hash_oid_datum(KeyType *type, Datum value)
 {
 	return key_hash_integer((int64) DatumGetObjectId(value));
 }
 
 static uint64
-hash_bool(KeyType *type, Datum value)
+key_hash_bool_datum(KeyType *type, Datum value)
 {
 	return key_hash_integer(DatumGetBool(value) ? 1 : 0);
 }
 
 /* float4 and float8 are one class; one zero, one NaN. */
 static uint64
-hash_double(double value)
+key_hash_double(double value)
 {
 	uint64		bits;
 
@@ -197,20 +197,20 @@ hash_double(double value)
 }
 
 static uint64
-hash_float4(KeyType *type, Datum value)
+key_hash_float4_datum(KeyType *type, Datum value)
 {
-	return hash_double(DatumGetFloat4(value));
+	return key_hash_double(DatumGetFloat4(value));
 }
 
 static uint64
-hash_float8(KeyType *type, Datum value)
+key_hash_float8_datum(KeyType *type, Datum value)
 {
-	return hash_double(DatumGetFloat8(value));
+	return key_hash_double(DatumGetFloat8(value));
 }
 
 /* Hash a varlena's content and free it if it had to be detoasted. */
 static inline uint64
-hash_varlena(Datum value, uint64 (*hash) (const char *, Size))
+key_hash_varlena(Datum value, uint64 (*hash) (const char *, Size))
 {
 	struct varlena *varlena = (struct varlena *) DatumGetPointer(value);
 	uint64		result;
@@ -225,19 +225,19 @@ hash_varlena(Datum value, uint64 (*hash) (const char *, Size))
 }
 
 static uint64
-hash_text(KeyType *type, Datum value)
+key_hash_text_datum(KeyType *type, Datum value)
 {
-	return hash_varlena(value, key_hash_text);
+	return key_hash_varlena(value, key_hash_text);
 }
 
 static uint64
-hash_bytea(KeyType *type, Datum value)
+key_hash_bytea_datum(KeyType *type, Datum value)
 {
-	return hash_varlena(value, hash_bytes64);
+	return key_hash_varlena(value, key_hash_bytes);
 }
 
 static uint64
-hash_name(KeyType *type, Datum value)
+key_hash_name_datum(KeyType *type, Datum value)
 {
 	const char *string = NameStr(*DatumGetName(value));
 
@@ -245,36 +245,36 @@ hash_name(KeyType *type, Datum value)
 }
 
 static uint64
-hash_char(KeyType *type, Datum value)
+key_hash_char_datum(KeyType *type, Datum value)
 {
 	return key_hash_char(DatumGetChar(value));
 }
 
 static uint64
-hash_uuid(KeyType *type, Datum value)
+key_hash_uuid_datum(KeyType *type, Datum value)
 {
 	return key_hash_uuid(DatumGetUUIDP(value));
 }
 
 static uint64
-hash_macaddr(KeyType *type, Datum value)
+key_hash_macaddr_datum(KeyType *type, Datum value)
 {
-	return hash_bytes64((char *) DatumGetMacaddrP(value), sizeof(macaddr));
+	return key_hash_bytes((char *) DatumGetMacaddrP(value), sizeof(macaddr));
 }
 
 static uint64
-hash_macaddr8(KeyType *type, Datum value)
+key_hash_macaddr8_datum(KeyType *type, Datum value)
 {
-	return hash_bytes64((char *) DatumGetMacaddr8P(value), sizeof(macaddr8));
+	return key_hash_bytes((char *) DatumGetMacaddr8P(value), sizeof(macaddr8));
 }
 
 /* Digits without insignificant zeros, as text: 1.0 and 1.00 are "1". */
 static uint64
-hash_numeric_value(KeyType *type, Datum value)
+key_hash_numeric_datum(KeyType *type, Datum value)
 {
 	Numeric		number = DatumGetNumeric(value);
 	char	   *digits = numeric_normalize(number);
-	uint64		hash = hash_bytes64(digits, strlen(digits));
+	uint64		hash = key_hash_bytes(digits, strlen(digits));
 
 	pfree(digits);
 	if ((Pointer) number != DatumGetPointer(value))
@@ -287,7 +287,7 @@ hash_numeric_value(KeyType *type, Datum value)
  * whole days, and the rest of a day in microseconds.
  */
 static uint64
-hash_interval(KeyType *type, Datum value)
+key_hash_interval_datum(KeyType *type, Datum value)
 {
 	const Interval *interval = DatumGetIntervalP(value);
 	int64		days = (int64) interval->month * DAYS_PER_MONTH + interval->day;
@@ -302,23 +302,23 @@ hash_interval(KeyType *type, Datum value)
 	}
 	bf_store64(bytes, (uint64) days);
 	bf_store64(bytes + 8, (uint64) rest);
-	return hash_bytes64((char *) bytes, sizeof(bytes));
+	return key_hash_bytes((char *) bytes, sizeof(bytes));
 }
 
 static uint64
-hash_timetz(KeyType *type, Datum value)
+key_hash_timetz_datum(KeyType *type, Datum value)
 {
 	const TimeTzADT *time = DatumGetTimeTzADTP(value);
 	uint8		bytes[12];
 
 	bf_store64(bytes, (uint64) time->time);
 	bf_store32(bytes + 8, (uint32) time->zone);
-	return hash_bytes64((char *) bytes, sizeof(bytes));
+	return key_hash_bytes((char *) bytes, sizeof(bytes));
 }
 
 /* inet and cidr: version, prefix length, address. */
 static uint64
-hash_inet(KeyType *type, Datum value)
+key_hash_inet_datum(KeyType *type, Datum value)
 {
 	inet	   *address = DatumGetInetPP(value);
 	uint8		bytes[2 + 16];
@@ -328,7 +328,7 @@ hash_inet(KeyType *type, Datum value)
 	bytes[0] = length == 4 ? 4 : 6;
 	bytes[1] = ip_bits(address);
 	memcpy(bytes + 2, ip_addr(address), length);
-	hash = hash_bytes64((char *) bytes, 2 + length);
+	hash = key_hash_bytes((char *) bytes, 2 + length);
 	if ((Pointer) address != DatumGetPointer(value))
 		pfree(address);
 	return hash;
@@ -336,7 +336,7 @@ hash_inet(KeyType *type, Datum value)
 
 /* bit and bit varying: the bits, then how many there are. */
 static uint64
-hash_bit(KeyType *type, Datum value)
+key_hash_bit_datum(KeyType *type, Datum value)
 {
 	VarBit	   *bits = DatumGetVarBitP(value);
 	Size		length = VARBITBYTES(bits);
@@ -345,7 +345,7 @@ hash_bit(KeyType *type, Datum value)
 
 	memcpy(bytes, VARBITS(bits), length);
 	bf_store32(bytes + length, (uint32) VARBITLEN(bits));
-	hash = hash_bytes64((char *) bytes, length + 4);
+	hash = key_hash_bytes((char *) bytes, length + 4);
 	pfree(bytes);
 	if ((Pointer) bits != DatumGetPointer(value))
 		pfree(bits);
@@ -354,7 +354,7 @@ hash_bit(KeyType *type, Datum value)
 
 /* Enums by their label: OIDs change on restore. */
 static uint64
-hash_enum(KeyType *type, Datum value)
+key_hash_enum_datum(KeyType *type, Datum value)
 {
 	HeapTuple	tuple = SearchSysCache1(ENUMOID, value);
 	const char *label;
@@ -372,7 +372,7 @@ hash_enum(KeyType *type, Datum value)
 
 /* The type's own extended hash function, finalised once more. */
 static uint64
-hash_by_server(KeyType *type, Datum value)
+key_hash_server_datum(KeyType *type, Datum value)
 {
 	FmgrInfo   *proc = type->private;
 
@@ -388,7 +388,7 @@ hash_by_server(KeyType *type, Datum value)
  */
 
 static void
-append_part(StringInfo parts, KeyType *type, Datum value, bool isnull)
+key_append_part(StringInfo parts, KeyType *type, Datum value, bool isnull)
 {
 	uint8		bytes[8];
 
@@ -401,7 +401,7 @@ append_part(StringInfo parts, KeyType *type, Datum value, bool isnull)
 }
 
 static void
-append_number(StringInfo parts, uint32 number)
+key_append_number(StringInfo parts, uint32 number)
 {
 	uint8		bytes[4];
 
@@ -410,9 +410,9 @@ append_number(StringInfo parts, uint32 number)
 }
 
 static uint64
-hash_parts(StringInfo parts)
+key_hash_parts(StringInfo parts)
 {
-	uint64		hash = hash_bytes64(parts->data, parts->len);
+	uint64		hash = key_hash_bytes(parts->data, parts->len);
 
 	pfree(parts->data);
 	return hash;
@@ -423,7 +423,7 @@ hash_parts(StringInfo parts)
  * at most 255 bytes; a longer one ends in a hash of the whole instead.
  */
 static void
-set_class_name(KeyType *type, uint8 scheme, const char *label)
+key_set_class_name(KeyType *type, uint8 scheme, const char *label)
 {
 	char	   *utf8 = pg_server_to_any(label, (int) strlen(label), PG_UTF8);
 	Size		length = strlen(utf8);
@@ -431,7 +431,7 @@ set_class_name(KeyType *type, uint8 scheme, const char *label)
 	if (length > BF_MAX_CLASS_NAME)
 	{
 		int			kept = pg_encoding_mbcliplen(PG_UTF8, utf8, (int) length, BF_MAX_CLASS_NAME - 17);
-		uint64		hash = hash_bytes64(utf8, length);
+		uint64		hash = key_hash_bytes(utf8, length);
 
 		utf8 = psprintf("%.*s#%08x%08x", kept, utf8, (uint32) (hash >> 32), (uint32) hash);
 		length = kept + 17;
@@ -448,7 +448,7 @@ set_class_name(KeyType *type, uint8 scheme, const char *label)
  * quoted, so that an enum named "a[]" is not taken for an array of enums "a".
  */
 static void
-set_class_of_type(KeyType *type, uint8 scheme, const char *kind)
+key_set_class_of_type(KeyType *type, uint8 scheme, const char *kind)
 {
 	HeapTuple	tuple = SearchSysCache1(TYPEOID, ObjectIdGetDatum(type->typid));
 	const char *name;
@@ -472,7 +472,7 @@ set_class_of_type(KeyType *type, uint8 scheme, const char *kind)
 		}
 		appendStringInfoChar(&label, '"');
 	}
-	set_class_name(type, scheme, label.data);
+	key_set_class_name(type, scheme, label.data);
 	pfree(label.data);
 	ReleaseSysCache(tuple);
 }
@@ -490,7 +490,7 @@ typedef struct ArrayParts
  * are left out: array equality looks at them, oidvector's does not.
  */
 static uint64
-hash_array_value(KeyType *type, Datum value)
+key_hash_array_datum(KeyType *type, Datum value)
 {
 	ArrayParts *private = type->private;
 	AnyArrayType *array = DatumGetAnyArrayP(value);
@@ -502,9 +502,9 @@ hash_array_value(KeyType *type, Datum value)
 	initStringInfo(&parts);
 	if (dimensions > 1)
 	{
-		append_number(&parts, (uint32) dimensions);
+		key_append_number(&parts, (uint32) dimensions);
 		for (int i = 0; i < dimensions; i++)
-			append_number(&parts, (uint32) AARR_DIMS(array)[i]);
+			key_append_number(&parts, (uint32) AARR_DIMS(array)[i]);
 	}
 	bf_array_iter_setup(&iterator, array, private->typlen, private->typbyval, private->typalign);
 	for (int i = 0; i < items; i++)
@@ -513,13 +513,13 @@ hash_array_value(KeyType *type, Datum value)
 		Datum		element = bf_array_iter_next(&iterator, &isnull, i, private->typlen,
 												 private->typbyval, private->typalign);
 
-		append_part(&parts, private->element, element, isnull);
+		key_append_part(&parts, private->element, element, isnull);
 		if (i % BF_POLL_EVERY == 0)
 			CHECK_FOR_INTERRUPTS();
 	}
 	if (!VARATT_IS_EXPANDED_HEADER(array) && (Pointer) array != DatumGetPointer(value))
 		pfree(array);
-	return hash_parts(&parts);
+	return key_hash_parts(&parts);
 }
 
 typedef struct RecordParts
@@ -534,7 +534,7 @@ typedef struct RecordParts
  * that contains one could not be told apart from others.
  */
 static void
-refuse_nested_record(Oid typid)
+key_refuse_nested_record(Oid typid)
 {
 	if (getBaseType(typid) == RECORDOID)
 		ereport(ERROR,
@@ -546,7 +546,7 @@ refuse_nested_record(Oid typid)
 
 /* Learn the columns of a record type and name its class after them. */
 static void
-set_record_columns(KeyType *type, TupleDesc desc, uint64 identifier)
+key_set_record_columns(KeyType *type, TupleDesc desc, uint64 identifier)
 {
 	RecordParts *private = type->private;
 	uint8		scheme = BF_SCHEME_CANONICAL;
@@ -564,21 +564,21 @@ set_record_columns(KeyType *type, TupleDesc desc, uint64 identifier)
 
 		if (attribute->attisdropped)
 			continue;
-		refuse_nested_record(attribute->atttypid);
+		key_refuse_nested_record(attribute->atttypid);
 		private->columns[i] = key_type(attribute->atttypid, attribute->attcollation, private->context);
 		appendStringInfo(&label, "%c%s", label.len == 0 ? '(' : ',',
 						 key_class_label(&private->columns[i]->class));
 		scheme = Max(scheme, private->columns[i]->class.scheme);
 	}
 	appendStringInfoString(&label, label.len == 0 ? "()" : ")");
-	set_class_name(type, scheme, label.data);
+	key_set_class_name(type, scheme, label.data);
 	pfree(label.data);
 	private->identifier = identifier;
 }
 
 /* Records: their columns, dropped ones left out. */
 static uint64
-hash_record_value(KeyType *type, Datum value)
+key_hash_record_datum(KeyType *type, Datum value)
 {
 	RecordParts *private = type->private;
 	HeapTupleHeader record = DatumGetHeapTupleHeader(value);
@@ -593,7 +593,7 @@ hash_record_value(KeyType *type, Datum value)
 
 	check_stack_depth();
 	if (private->identifier != identifier)	/* another type, or altered */
-		set_record_columns(type, desc, identifier);
+		key_set_record_columns(type, desc, identifier);
 
 	tuple.t_len = HeapTupleHeaderGetDatumLength(record);
 	ItemPointerSetInvalid(&tuple.t_self);
@@ -606,14 +606,14 @@ hash_record_value(KeyType *type, Datum value)
 	for (int i = 0; i < desc->natts; i++)
 	{
 		if (private->columns[i] != NULL)
-			append_part(&parts, private->columns[i], values[i], nulls[i]);
+			key_append_part(&parts, private->columns[i], values[i], nulls[i]);
 	}
 	pfree(values);
 	pfree(nulls);
 	ReleaseTupleDesc(desc);
 	if ((Pointer) record != DatumGetPointer(value))
 		pfree(record);
-	return hash_parts(&parts);
+	return key_hash_parts(&parts);
 }
 
 typedef struct RangeParts
@@ -624,7 +624,7 @@ typedef struct RangeParts
 
 /* One range: whether it is empty, and the two bounds with their kind. */
 static void
-append_range(StringInfo parts, RangeParts *private, const RangeType *range)
+key_append_range(StringInfo parts, RangeParts *private, const RangeType *range)
 {
 	RangeBound	bounds[2];
 	bool		empty;
@@ -634,26 +634,26 @@ append_range(StringInfo parts, RangeParts *private, const RangeType *range)
 	for (int i = 0; i < 2 && !empty; i++)
 	{
 		appendStringInfoChar(parts, bounds[i].inclusive ? 1 : 0);
-		append_part(parts, private->element, bounds[i].val, bounds[i].infinite);
+		key_append_part(parts, private->element, bounds[i].val, bounds[i].infinite);
 	}
 }
 
 static uint64
-hash_range_value(KeyType *type, Datum value)
+key_hash_range_datum(KeyType *type, Datum value)
 {
 	RangeType  *range = DatumGetRangeTypeP(value);
 	StringInfoData parts;
 
 	check_stack_depth();
 	initStringInfo(&parts);
-	append_range(&parts, type->private, range);
+	key_append_range(&parts, type->private, range);
 	if ((Pointer) range != DatumGetPointer(value))
 		pfree(range);
-	return hash_parts(&parts);
+	return key_hash_parts(&parts);
 }
 
 static uint64
-hash_multirange_value(KeyType *type, Datum value)
+key_hash_multirange_datum(KeyType *type, Datum value)
 {
 	RangeParts *private = type->private;
 	MultirangeType *multirange = DatumGetMultirangeTypeP(value);
@@ -665,17 +665,17 @@ hash_multirange_value(KeyType *type, Datum value)
 	initStringInfo(&parts);
 	multirange_deserialize(private->range, multirange, &count, &ranges);
 	for (int32 i = 0; i < count; i++)
-		append_range(&parts, private, ranges[i]);
+		key_append_range(&parts, private, ranges[i]);
 	if (count > 0)
 		pfree(ranges);
 	if ((Pointer) multirange != DatumGetPointer(value))
 		pfree(multirange);
-	return hash_parts(&parts);
+	return key_hash_parts(&parts);
 }
 
 /* A scalar of a jsonb: its kind, and a hash or the value itself. */
 static void
-append_json_scalar(StringInfo parts, const JsonbValue *value)
+key_append_jsonb_scalar(StringInfo parts, const JsonbValue *value)
 {
 	uint8		bytes[8];
 	uint64		hash = 0;
@@ -687,11 +687,11 @@ append_json_scalar(StringInfo parts, const JsonbValue *value)
 			break;
 		case jbvString:
 			appendStringInfoChar(parts, 's');
-			hash = hash_utf8(value->val.string.val, value->val.string.len);
+			hash = key_hash_utf8(value->val.string.val, value->val.string.len);
 			break;
 		case jbvNumeric:
 			appendStringInfoChar(parts, 'd');
-			hash = hash_numeric_value(NULL, NumericGetDatum(value->val.numeric));
+			hash = key_hash_numeric_datum(NULL, NumericGetDatum(value->val.numeric));
 			break;
 		case jbvBool:
 			appendStringInfoChar(parts, 'b');
@@ -709,7 +709,7 @@ append_json_scalar(StringInfo parts, const JsonbValue *value)
  * are summed up: their order depends on the database's encoding.
  */
 static uint64
-hash_json_container(JsonbIterator **iterator, bool object)
+key_hash_jsonb_container(JsonbIterator **iterator, bool object)
 {
 	StringInfoData parts;
 	uint64		sum = 0;
@@ -726,16 +726,16 @@ hash_json_container(JsonbIterator **iterator, bool object)
 		switch (token)
 		{
 			case WJB_KEY:
-				key = hash_utf8(value.val.string.val, value.val.string.len);
+				key = key_hash_utf8(value.val.string.val, value.val.string.len);
 				continue;
 			case WJB_ELEM:
 			case WJB_VALUE:
-				append_json_scalar(&parts, &value);
+				key_append_jsonb_scalar(&parts, &value);
 				break;
 			case WJB_BEGIN_ARRAY:
 			case WJB_BEGIN_OBJECT:
 				appendStringInfoChar(&parts, token == WJB_BEGIN_ARRAY ? 'a' : 'o');
-				bf_store64(bytes, hash_json_container(iterator, token == WJB_BEGIN_OBJECT));
+				bf_store64(bytes, key_hash_jsonb_container(iterator, token == WJB_BEGIN_OBJECT));
 				appendBinaryStringInfo(&parts, (char *) bytes, sizeof(bytes));
 				break;
 			default:
@@ -744,11 +744,11 @@ hash_json_container(JsonbIterator **iterator, bool object)
 					bf_store64(bytes, sum);
 					appendBinaryStringInfo(&parts, (char *) bytes, sizeof(bytes));
 				}
-				return hash_parts(&parts);
+				return key_hash_parts(&parts);
 		}
 		if (object)
 		{
-			sum += bf_mix64(key + hash_bytes64(parts.data, parts.len));
+			sum += bf_mix64(key + key_hash_bytes(parts.data, parts.len));
 			resetStringInfo(&parts);
 		}
 	}
@@ -758,14 +758,14 @@ hash_json_container(JsonbIterator **iterator, bool object)
  * jsonb: '1' is an array of one scalar that says it is not one.
  */
 static uint64
-hash_jsonb(KeyType *type, Datum value)
+key_hash_jsonb_datum(KeyType *type, Datum value)
 {
 	Jsonb	   *json = DatumGetJsonbP(value);
 	JsonbIterator *iterator = JsonbIteratorInit(&json->root);
 	JsonbValue	top;
 	JsonbIteratorToken token = JsonbIteratorNext(&iterator, &top, false);
 	bool		scalar = token == WJB_BEGIN_ARRAY && top.val.array.rawScalar;
-	uint64		hash = hash_json_container(&iterator, token == WJB_BEGIN_OBJECT);
+	uint64		hash = key_hash_jsonb_container(&iterator, token == WJB_BEGIN_OBJECT);
 
 	if ((Pointer) json != DatumGetPointer(value))
 		pfree(json);
@@ -778,7 +778,7 @@ hash_jsonb(KeyType *type, Datum value)
  */
 
 static void
-refuse_type(Oid typid, const char *reason, const char *hint)
+key_refuse_type(Oid typid, const char *reason, const char *hint)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_DATATYPE_MISMATCH),
@@ -791,7 +791,7 @@ refuse_type(Oid typid, const char *reason, const char *hint)
 static Oid	deterministic_collation = InvalidOid;
 
 static void
-forget_collation(Datum arg, int cacheid, uint32 hashvalue)
+key_forget_collation(Datum arg, int cacheid, uint32 hashvalue)
 {
 	deterministic_collation = InvalidOid;
 }
@@ -820,7 +820,7 @@ key_check_collation(Oid collation)
 		return;
 	if (!registered)
 	{
-		CacheRegisterSyscacheCallback(COLLOID, forget_collation, (Datum) 0);
+		CacheRegisterSyscacheCallback(COLLOID, key_forget_collation, (Datum) 0);
 		registered = true;
 	}
 	if (!get_collation_isdeterministic(collation))
@@ -834,38 +834,38 @@ key_check_collation(Oid collation)
 }
 
 static void
-set_array(KeyType *type, Oid element)
+key_set_array(KeyType *type, Oid element)
 {
 	ArrayParts *private = MemoryContextAlloc(type->context, sizeof(ArrayParts));
 
-	refuse_nested_record(element);
+	key_refuse_nested_record(element);
 	private->element = key_type(element, type->collation, type->context);
 	get_typlenbyvalalign(element, &private->typlen, &private->typbyval, &private->typalign);
 	type->private = private;
-	type->hash = hash_array_value;
-	set_class_name(type, private->element->class.scheme,
+	type->hash = key_hash_array_datum;
+	key_set_class_name(type, private->element->class.scheme,
 				   psprintf("%s[]", key_class_label(&private->element->class)));
 }
 
 /* Of an anonymous record the columns are known only from a value. */
 static void
-set_record(KeyType *type)
+key_set_record(KeyType *type)
 {
 	type->private = MemoryContextAllocZero(type->context, sizeof(RecordParts));
-	type->hash = hash_record_value;
+	type->hash = key_hash_record_datum;
 	if (type->typid == RECORDOID)
-		set_class_name(type, BF_SCHEME_CANONICAL, "record");
+		key_set_class_name(type, BF_SCHEME_CANONICAL, "record");
 	else
 	{
 		TupleDesc	desc = lookup_rowtype_tupdesc(type->typid, -1);
 
-		set_record_columns(type, desc, assign_record_type_identifier(type->typid, -1));
+		key_set_record_columns(type, desc, assign_record_type_identifier(type->typid, -1));
 		ReleaseTupleDesc(desc);
 	}
 }
 
 static void
-set_range(KeyType *type, bool multirange)
+key_set_range(KeyType *type, bool multirange)
 {
 	RangeParts *private = MemoryContextAlloc(type->context, sizeof(RangeParts));
 	TypeCacheEntry *entry = lookup_type_cache(type->typid, multirange ? TYPECACHE_MULTIRANGE_INFO : TYPECACHE_RANGE_INFO);
@@ -874,13 +874,13 @@ set_range(KeyType *type, bool multirange)
 	private->range = multirange ? entry->rngtype : entry;
 	element = lookup_type_cache(private->range->rngelemtype->type_id, TYPECACHE_CMP_PROC);
 	if (element->cmp_proc != private->range->rng_cmp_proc_finfo.fn_oid)
-		refuse_type(type->typid,
+		key_refuse_type(type->typid,
 					"The bounds of this range type are compared by an operator class other than their type's default.",
 					"Use lower() and upper() of the range as keys.");
 	private->element = key_type(element->type_id, private->range->rng_collation, type->context);
 	type->private = private;
-	type->hash = multirange ? hash_multirange_value : hash_range_value;
-	set_class_name(type, private->element->class.scheme,
+	type->hash = multirange ? key_hash_multirange_datum : key_hash_range_datum;
+	key_set_class_name(type, private->element->class.scheme,
 				   psprintf(multirange ? "multirange(%s)" : "range(%s)",
 							key_class_label(&private->element->class)));
 }
@@ -901,28 +901,28 @@ key_is_filter(Oid typid)
 
 /* Types are known by their name, never by their OID. */
 static void
-set_server(KeyType *type)
+key_set_server(KeyType *type)
 {
 	TypeCacheEntry *entry = lookup_type_cache(type->typid, TYPECACHE_HASH_EXTENDED_PROC_FINFO);
 	FmgrInfo   *proc;
 
 	if (type->typid == UNKNOWNOID)
-		refuse_type(type->typid, "A constant inside of a row has no type.", "Give it one, as in row(1, 'a'::text).");
+		key_refuse_type(type->typid, "A constant inside of a row has no type.", "Give it one, as in row(1, 'a'::text).");
 	if (key_is_filter(type->typid))
-		refuse_type(type->typid, "A filter is a set of keys, not a key.",
+		key_refuse_type(type->typid, "A filter is a set of keys, not a key.",
 					"To combine filters, use bloom_union_agg, cuckoo_merge_agg or one of the set operations.");
 	if (!OidIsValid(entry->hash_extended_proc))
-		refuse_type(type->typid, "The type has no default hash operator class with a 64-bit hash function.",
+		key_refuse_type(type->typid, "The type has no default hash operator class with a 64-bit hash function.",
 					"Cast the key to a type that has one, such as text.");
 	if (type_is_collatable(type->typid))
 		key_check_collation(type->collation);
 	proc = MemoryContextAlloc(type->context, sizeof(FmgrInfo));
 	fmgr_info_copy(proc, &entry->hash_extended_proc_finfo, type->context);
 	type->private = proc;
-	type->hash = hash_by_server;
+	type->hash = key_hash_server_datum;
 
 	/* its hash function sees strings in the encoding of the database */
-	set_class_of_type(type, SERVER_SCHEME, GetDatabaseEncoding() == PG_UTF8 ? "type" :
+	key_set_class_of_type(type, SERVER_SCHEME, GetDatabaseEncoding() == PG_UTF8 ? "type" :
 					  psprintf("%s type", GetDatabaseEncodingName()));
 }
 
@@ -940,37 +940,37 @@ key_type(Oid typid, Oid collation, MemoryContext context)
 		uint64		(*hash) (KeyType *, Datum);
 	}			simple[] =
 	{
-		{INT2OID, BF_CLASS_INTEGER, hash_int2},
-		{INT4OID, BF_CLASS_INTEGER, hash_int4},
-		{INT8OID, BF_CLASS_INTEGER, hash_int8},
-		{TEXTOID, BF_CLASS_TEXT, hash_text},
-		{VARCHAROID, BF_CLASS_TEXT, hash_text},
-		{BPCHAROID, BF_CLASS_TEXT, hash_text},
-		{NAMEOID, BF_CLASS_TEXT, hash_name},
-		{CHAROID, BF_CLASS_TEXT, hash_char},
-		{UUIDOID, BF_CLASS_UUID, hash_uuid},
-		{BYTEAOID, BF_CLASS_BYTEA, hash_bytea},
-		{BOOLOID, BF_CLASS_BOOLEAN, hash_bool},
-		{FLOAT4OID, BF_CLASS_FLOAT, hash_float4},
-		{FLOAT8OID, BF_CLASS_FLOAT, hash_float8},
-		{NUMERICOID, BF_CLASS_NUMERIC, hash_numeric_value},
-		{DATEOID, BF_CLASS_DATE, hash_int4},
-		{TIMEOID, BF_CLASS_TIME, hash_int8},
-		{TIMETZOID, BF_CLASS_TIMETZ, hash_timetz},
-		{TIMESTAMPOID, BF_CLASS_TIMESTAMP, hash_int8},
-		{TIMESTAMPTZOID, BF_CLASS_TIMESTAMPTZ, hash_int8},
-		{INTERVALOID, BF_CLASS_INTERVAL, hash_interval},
-		{INETOID, BF_CLASS_INET, hash_inet},
-		{CIDROID, BF_CLASS_INET, hash_inet},
-		{MACADDROID, BF_CLASS_MACADDR, hash_macaddr},
-		{MACADDR8OID, BF_CLASS_MACADDR8, hash_macaddr8},
-		{BITOID, BF_CLASS_BIT, hash_bit},
-		{VARBITOID, BF_CLASS_BIT, hash_bit},
-		{OIDOID, BF_CLASS_OID, hash_oid},
-		{CASHOID, BF_CLASS_MONEY, hash_int8},
-		{XID8OID, BF_CLASS_XID8, hash_int8},
-		{PG_LSNOID, BF_CLASS_PG_LSN, hash_int8},
-		{JSONBOID, BF_CLASS_JSONB, hash_jsonb},
+		{INT2OID, BF_CLASS_INTEGER, key_hash_int2_datum},
+		{INT4OID, BF_CLASS_INTEGER, key_hash_int4_datum},
+		{INT8OID, BF_CLASS_INTEGER, key_hash_int8_datum},
+		{TEXTOID, BF_CLASS_TEXT, key_hash_text_datum},
+		{VARCHAROID, BF_CLASS_TEXT, key_hash_text_datum},
+		{BPCHAROID, BF_CLASS_TEXT, key_hash_text_datum},
+		{NAMEOID, BF_CLASS_TEXT, key_hash_name_datum},
+		{CHAROID, BF_CLASS_TEXT, key_hash_char_datum},
+		{UUIDOID, BF_CLASS_UUID, key_hash_uuid_datum},
+		{BYTEAOID, BF_CLASS_BYTEA, key_hash_bytea_datum},
+		{BOOLOID, BF_CLASS_BOOLEAN, key_hash_bool_datum},
+		{FLOAT4OID, BF_CLASS_FLOAT, key_hash_float4_datum},
+		{FLOAT8OID, BF_CLASS_FLOAT, key_hash_float8_datum},
+		{NUMERICOID, BF_CLASS_NUMERIC, key_hash_numeric_datum},
+		{DATEOID, BF_CLASS_DATE, key_hash_int4_datum},
+		{TIMEOID, BF_CLASS_TIME, key_hash_int8_datum},
+		{TIMETZOID, BF_CLASS_TIMETZ, key_hash_timetz_datum},
+		{TIMESTAMPOID, BF_CLASS_TIMESTAMP, key_hash_int8_datum},
+		{TIMESTAMPTZOID, BF_CLASS_TIMESTAMPTZ, key_hash_int8_datum},
+		{INTERVALOID, BF_CLASS_INTERVAL, key_hash_interval_datum},
+		{INETOID, BF_CLASS_INET, key_hash_inet_datum},
+		{CIDROID, BF_CLASS_INET, key_hash_inet_datum},
+		{MACADDROID, BF_CLASS_MACADDR, key_hash_macaddr_datum},
+		{MACADDR8OID, BF_CLASS_MACADDR8, key_hash_macaddr8_datum},
+		{BITOID, BF_CLASS_BIT, key_hash_bit_datum},
+		{VARBITOID, BF_CLASS_BIT, key_hash_bit_datum},
+		{OIDOID, BF_CLASS_OID, key_hash_oid_datum},
+		{CASHOID, BF_CLASS_MONEY, key_hash_int8_datum},
+		{XID8OID, BF_CLASS_XID8, key_hash_int8_datum},
+		{PG_LSNOID, BF_CLASS_PG_LSN, key_hash_int8_datum},
+		{JSONBOID, BF_CLASS_JSONB, key_hash_jsonb_datum},
 	};
 	KeyType    *type = MemoryContextAllocZero(context, sizeof(KeyType));
 	MemoryContext caller = CurrentMemoryContext;
@@ -1009,7 +1009,7 @@ key_type(Oid typid, Oid collation, MemoryContext context)
 		case REGROLEOID:
 		case REGTYPEOID:
 		case ACLITEMOID:
-			refuse_type(typid, "The value stands for an object by its OID, which changes when a dump is restored.",
+			key_refuse_type(typid, "The value stands for an object by its OID, which changes when a dump is restored.",
 						"Cast the key to text.");
 	}
 
@@ -1018,26 +1018,26 @@ key_type(Oid typid, Oid collation, MemoryContext context)
 	MemoryContextSwitchTo(scratch);
 	element = get_element_type(typid);
 	if (OidIsValid(element))
-		set_array(type, element);
+		key_set_array(type, element);
 	else
 	{
 		switch (typid == RECORDOID ? TYPTYPE_COMPOSITE : get_typtype(typid))
 		{
 			case TYPTYPE_ENUM:
-				type->hash = hash_enum;
-				set_class_of_type(type, BF_SCHEME_CANONICAL, "enum");
+				type->hash = key_hash_enum_datum;
+				key_set_class_of_type(type, BF_SCHEME_CANONICAL, "enum");
 				break;
 			case TYPTYPE_COMPOSITE:
-				set_record(type);
+				key_set_record(type);
 				break;
 			case TYPTYPE_RANGE:
-				set_range(type, false);
+				key_set_range(type, false);
 				break;
 			case TYPTYPE_MULTIRANGE:
-				set_range(type, true);
+				key_set_range(type, true);
 				break;
 			default:
-				set_server(type);
+				key_set_server(type);
 				break;
 		}
 	}
@@ -1067,7 +1067,7 @@ key_class_label(const KeyClass *class)
 
 /* The type that an implicit cast hides, or InvalidOid if there is no cast. */
 static Oid
-implicitly_cast_from(Node *node)
+key_implicit_cast_source(Node *node)
 {
 	if (IsA(node, RelabelType) && ((RelabelType *) node)->relabelformat == COERCE_IMPLICIT_CAST)
 		return exprType((Node *) ((RelabelType *) node)->arg);
@@ -1079,9 +1079,9 @@ implicitly_cast_from(Node *node)
 }
 
 static void
-check_text_expression(Node *node)
+key_check_text_expression(Node *node)
 {
-	Oid			source = implicitly_cast_from(node);
+	Oid			source = key_implicit_cast_source(node);
 
 	if (!OidIsValid(source) || getBaseType(source) < FirstNormalObjectId)
 		return;
@@ -1094,7 +1094,7 @@ check_text_expression(Node *node)
 
 /* Does the aggregate have this transition function? */
 static bool
-has_transition(Oid aggregate, Oid transition)
+key_aggregate_has_transition(Oid aggregate, Oid transition)
 {
 	HeapTuple	tuple = SearchSysCache1(AGGFNOID, ObjectIdGetDatum(aggregate));
 	bool		result = false;
@@ -1131,17 +1131,17 @@ key_check_text_aggregate(FunctionCallInfo fcinfo)
 		{
 			WindowFunc *function = ((WindowFuncExprState *) lfirst(cell))->wfunc;
 
-			if (function->args == NIL || !has_transition(function->winfnoid, fcinfo->flinfo->fn_oid))
+			if (function->args == NIL || !key_aggregate_has_transition(function->winfnoid, fcinfo->flinfo->fn_oid))
 				continue;
-			check_text_expression(linitial(function->args));
+			key_check_text_expression(linitial(function->args));
 			if (!OidIsValid(function->inputcollid))
 				key_refuse_indeterminate_collation();
 		}
 	}
 	else if (aggregate != NULL && aggregate->args != NIL &&
-			 has_transition(aggregate->aggfnoid, fcinfo->flinfo->fn_oid))
+			 key_aggregate_has_transition(aggregate->aggfnoid, fcinfo->flinfo->fn_oid))
 	{
-		check_text_expression((Node *) ((TargetEntry *) linitial(aggregate->args))->expr);
+		key_check_text_expression((Node *) ((TargetEntry *) linitial(aggregate->args))->expr);
 		if (!OidIsValid(aggregate->inputcollid))
 			key_refuse_indeterminate_collation();
 	}
