@@ -13,7 +13,9 @@ PGFILEDESC = "bloomfilter - membership filters as SQL values"
 
 CORE = src/core/geometry.o src/core/lines.o src/core/table.o src/core/hashlist.o \
        src/core/format.o src/core/growth.o src/core/base64.o
-OBJS = bloomfilter.o $(CORE) src/memory.o src/key.o src/filter.o src/io.o src/build.o src/expanded.o \
+OBJS = bloomfilter.o $(CORE) src/memory.o \
+       src/key.o src/key_scalar.o src/key_nested.o src/key_argument.o \
+       src/filter.o src/io.o src/build.o src/expanded.o \
        src/agg.o src/ops.o src/probe.o src/stats.o src/planner.o \
        src/bloom_build.o src/bloom_sets.o src/cuckoo_build.o src/cuckoo_sets.o
 

@@ -57,7 +57,7 @@ key_hash(KeyType *type, Datum value)
 	return type->hash(type, value);
 }
 
-/* Arguments of the function being called; see key.c. */
+/* Arguments of the function being called. */
 extern KeyType *key_type_of_argument(FunctionCallInfo fcinfo, int argument);
 extern void key_check_text_aggregate(FunctionCallInfo fcinfo);
 

@@ -1,0 +1,125 @@
+/*
+ * key_argument.c
+ *		What is the type of this argument?
+ *
+ * The declared type of a key argument is a polymorphic one, or text.  Which
+ * type of key it was in the query, and thus which values are equal, can be seen
+ * only in the expression that the function or aggregate is called in.
+ */
+#include "compat.h"
+
+#include "access/htup_details.h"
+#include "access/transam.h"
+#include "catalog/pg_aggregate.h"
+#include "executor/executor.h"
+#include "nodes/nodeFuncs.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/syscache.h"
+
+#include "key.h"
+
+/* How to hash a function's key argument, by its type in this call. */
+KeyType *
+key_type_of_argument(FunctionCallInfo fcinfo, int argument)
+{
+	FmgrInfo   *flinfo = fcinfo->flinfo;
+	Oid			typid = get_fn_expr_argtype(flinfo, argument);
+
+	if (!OidIsValid(typid))
+		ereport(ERROR,
+				(errcode(ERRCODE_INDETERMINATE_DATATYPE),
+				 errmsg("could not determine the type of the key")));
+	if (type_is_collatable(typid) && !OidIsValid(PG_GET_COLLATION()))
+		key_refuse_indeterminate_collation();
+	return key_type(typid, PG_GET_COLLATION(), flinfo->fn_mcxt);
+}
+
+/* The type that an implicit cast hides, or InvalidOid if there is no cast. */
+static Oid
+key_implicit_cast_source(Node *node)
+{
+	if (IsA(node, RelabelType) && ((RelabelType *) node)->relabelformat == COERCE_IMPLICIT_CAST)
+		return exprType((Node *) ((RelabelType *) node)->arg);
+	if (IsA(node, CoerceViaIO) && ((CoerceViaIO *) node)->coerceformat == COERCE_IMPLICIT_CAST)
+		return exprType((Node *) ((CoerceViaIO *) node)->arg);
+	if (IsA(node, FuncExpr) && ((FuncExpr *) node)->funcformat == COERCE_IMPLICIT_CAST)
+		return exprType(linitial(((FuncExpr *) node)->args));
+	return InvalidOid;
+}
+
+/*
+ * Refuse a key that an implicit cast has turned into text, unless its type is a
+ * built-in one: those agree with text on what is equal.
+ */
+static void
+key_check_text_expression(Node *node)
+{
+	Oid			source = key_implicit_cast_source(node);
+
+	if (!OidIsValid(source) || getBaseType(source) < FirstNormalObjectId)
+		return;
+	ereport(ERROR,
+			(errcode(ERRCODE_DATATYPE_MISMATCH),
+			 errmsg("values of type %s cannot be keys of a filter", format_type_be(source)),
+			 errdetail("The key was implicitly cast to text, which need not agree with its type on what is equal."),
+			 errhint("Bring the key into one form of type text yourself, for example lower(key::text).")));
+}
+
+/*
+ * Does the aggregate have this transition function?  A window computes several
+ * aggregates, and an aggregate of another extension can call our functions.
+ */
+static bool
+key_aggregate_has_transition(Oid aggregate, Oid transition)
+{
+	HeapTuple	tuple = SearchSysCache1(AGGFNOID, ObjectIdGetDatum(aggregate));
+	bool		result = false;
+
+	if (HeapTupleIsValid(tuple))
+	{
+		result = ((Form_pg_aggregate) GETSTRUCT(tuple))->aggtransfn == transition;
+		ReleaseSysCache(tuple);
+	}
+	return result;
+}
+
+/*
+ * An aggregate over text takes values of citext and the like, too, and they
+ * arrive with no trace of the equality of their own type.  The expression that
+ * computes the argument still shows the implicit cast; refuse it.  (Not seen:
+ * an argument that a lower plan node has computed as text already, as for
+ * "bloom_agg(c) ... GROUP BY c::text", and one that the planner has simplified
+ * to text, as it does with constants, parameters and casts of text to citext.)
+ * A collation that could not be determined is refused here as well.
+ *
+ * Where the caller has no such expression, as when Citus calls a transition
+ * function, there is nothing to check.
+ */
+void
+key_check_text_aggregate(FunctionCallInfo fcinfo)
+{
+	Aggref	   *aggregate = AggGetAggref(fcinfo);
+	ListCell   *cell;
+
+	if (AggCheckCallContext(fcinfo, NULL) == AGG_CONTEXT_WINDOW)
+	{
+		foreach(cell, castNode(WindowAggState, fcinfo->context)->funcs)
+		{
+			WindowFunc *function = ((WindowFuncExprState *) lfirst(cell))->wfunc;
+
+			if (function->args == NIL || !key_aggregate_has_transition(function->winfnoid, fcinfo->flinfo->fn_oid))
+				continue;
+			key_check_text_expression(linitial(function->args));
+			if (!OidIsValid(function->inputcollid))
+				key_refuse_indeterminate_collation();
+		}
+	}
+	else if (aggregate != NULL && aggregate->args != NIL &&
+			 key_aggregate_has_transition(aggregate->aggfnoid, fcinfo->flinfo->fn_oid))
+	{
+		key_check_text_expression((Node *) ((TargetEntry *) linitial(aggregate->args))->expr);
+		if (!OidIsValid(aggregate->inputcollid))
+			key_refuse_indeterminate_collation();
+	}
+}

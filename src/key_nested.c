@@ -1,0 +1,458 @@
+/*
+ * key_nested.c
+ *		Hashing values made of other values: arrays, records, ranges,
+ *		multiranges and jsonb.
+ *
+ * The hash of such a value is the hash of a sequence of parts.  A part is one
+ * byte, 0 for NULL and 1 for a value, and in the latter case the 64-bit hash
+ * that the inner value would have as a key by itself.  What equality looks at
+ * besides the inner values (dimensions, kinds of bounds) stands between the
+ * parts; docs/FORMAT.md has the details.
+ *
+ * The class is named after the classes of the inner values, for example
+ * (integer,text)[], so an array of int4 and one of int8 are of one class.
+ */
+#include "compat.h"
+
+#include "access/htup_details.h"
+#include "catalog/pg_type.h"
+#include "lib/stringinfo.h"
+#include "miscadmin.h"
+#include "utils/array.h"
+#include "utils/arrayaccess.h"
+#include "utils/jsonb.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/multirangetypes.h"
+#include "utils/numeric.h"
+#include "utils/rangetypes.h"
+#include "utils/typcache.h"
+
+#include "key_internal.h"
+#include "core/portable.h"
+
+/* ----------------------------------------------------------------
+ * Parts
+ * ----------------------------------------------------------------
+ */
+
+static void
+key_append_hash(StringInfo parts, uint64 hash)
+{
+	uint8		bytes[8];
+
+	bf_store64(bytes, hash);
+	appendBinaryStringInfo(parts, (char *) bytes, sizeof(bytes));
+}
+
+static void
+key_append_part(StringInfo parts, KeyType *type, Datum value, bool isnull)
+{
+	appendStringInfoChar(parts, isnull ? 0 : 1);
+	if (!isnull)
+		key_append_hash(parts, key_hash(type, value));
+}
+
+static void
+key_append_number(StringInfo parts, uint32 number)
+{
+	uint8		bytes[4];
+
+	bf_store32(bytes, number);
+	appendBinaryStringInfo(parts, (char *) bytes, sizeof(bytes));
+}
+
+/* The hash of all parts; frees them. */
+static uint64
+key_hash_parts(StringInfo parts)
+{
+	uint64		hash = key_hash_bytes(parts->data, parts->len);
+
+	pfree(parts->data);
+	return hash;
+}
+
+/* ----------------------------------------------------------------
+ * Arrays
+ * ----------------------------------------------------------------
+ */
+
+typedef struct ArrayParts
+{
+	KeyType    *element;
+	int16		typlen;
+	bool		typbyval;
+	char		typalign;
+} ArrayParts;
+
+/*
+ * The dimensions if there is more than one, then the elements.  Lower bounds
+ * are left out: the equality of arrays looks at them, that of oidvector does
+ * not.
+ */
+static uint64
+key_hash_array_datum(KeyType *type, Datum value)
+{
+	ArrayParts *private = type->private;
+	AnyArrayType *array = DatumGetAnyArrayP(value);
+	int			dimensions = AARR_NDIM(array);
+	int			items = ArrayGetNItems(dimensions, AARR_DIMS(array));
+	array_iter	iterator;
+	StringInfoData parts;
+
+	initStringInfo(&parts);
+	if (dimensions > 1)
+	{
+		key_append_number(&parts, (uint32) dimensions);
+		for (int i = 0; i < dimensions; i++)
+			key_append_number(&parts, (uint32) AARR_DIMS(array)[i]);
+	}
+	bf_array_iter_setup(&iterator, array, private->typlen, private->typbyval, private->typalign);
+	for (int i = 0; i < items; i++)
+	{
+		bool		isnull;
+		Datum		element = bf_array_iter_next(&iterator, &isnull, i, private->typlen,
+												 private->typbyval, private->typalign);
+
+		key_append_part(&parts, private->element, element, isnull);
+		if (i % BF_POLL_EVERY == 0)
+			CHECK_FOR_INTERRUPTS();
+	}
+	if (!VARATT_IS_EXPANDED_HEADER(array) && (Pointer) array != DatumGetPointer(value))
+		pfree(array);
+	return key_hash_parts(&parts);
+}
+
+/*
+ * The columns of an anonymous record are known only from a value, so the class
+ * of an array or record that contains one could not name them.
+ */
+static void
+key_refuse_nested_record(Oid typid)
+{
+	if (getBaseType(typid) == RECORDOID)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATATYPE_MISMATCH),
+				 errmsg("anonymous records inside of other values cannot be keys of a filter"),
+				 errdetail("Their columns are not part of the key's type."),
+				 errhint("Cast the inner record to a named composite type.")));
+}
+
+void
+key_set_array(KeyType *type, Oid element)
+{
+	ArrayParts *private = MemoryContextAlloc(type->context, sizeof(ArrayParts));
+
+	key_refuse_nested_record(element);
+	private->element = key_type(element, type->collation, type->context);
+	get_typlenbyvalalign(element, &private->typlen, &private->typbyval, &private->typalign);
+	type->private = private;
+	type->hash = key_hash_array_datum;
+	key_set_class_name(type, private->element->class.scheme,
+					   psprintf("%s[]", key_class_label(&private->element->class)));
+}
+
+/* ----------------------------------------------------------------
+ * Records
+ * ----------------------------------------------------------------
+ */
+
+typedef struct RecordParts
+{
+	uint64		identifier;		/* of the row type that `columns` describes */
+	KeyType   **columns;		/* NULL for a dropped column */
+	MemoryContext context;		/* of the columns */
+} RecordParts;
+
+/* Learn the columns of a record type and name its class after them. */
+static void
+key_set_record_columns(KeyType *type, TupleDesc desc, uint64 identifier)
+{
+	RecordParts *private = type->private;
+	uint8		scheme = BF_SCHEME_CANONICAL;
+	StringInfoData label;
+
+	private->identifier = 0;	/* not valid if an error is raised below */
+	if (private->context == NULL)
+		private->context = AllocSetContextCreate(type->context, "bloomfilter record columns", ALLOCSET_SMALL_SIZES);
+	MemoryContextReset(private->context);
+	private->columns = MemoryContextAllocZero(private->context, sizeof(KeyType *) * (desc->natts + 1));
+	initStringInfo(&label);
+	for (int i = 0; i < desc->natts; i++)
+	{
+		Form_pg_attribute attribute = TupleDescAttr(desc, i);
+
+		if (attribute->attisdropped)
+			continue;
+		key_refuse_nested_record(attribute->atttypid);
+		private->columns[i] = key_type(attribute->atttypid, attribute->attcollation, private->context);
+		appendStringInfo(&label, "%c%s", label.len == 0 ? '(' : ',',
+						 key_class_label(&private->columns[i]->class));
+		scheme = Max(scheme, private->columns[i]->class.scheme);
+	}
+	appendStringInfoString(&label, label.len == 0 ? "()" : ")");
+	key_set_class_name(type, scheme, label.data);
+	pfree(label.data);
+	private->identifier = identifier;
+}
+
+/*
+ * The columns, without dropped ones.  Values of an anonymous record can have
+ * other columns from one to the next, and a named type can be altered.
+ */
+static uint64
+key_hash_record_datum(KeyType *type, Datum value)
+{
+	RecordParts *private = type->private;
+	HeapTupleHeader record = DatumGetHeapTupleHeader(value);
+	Oid			tuptype = HeapTupleHeaderGetTypeId(record);
+	int32		tuptypmod = HeapTupleHeaderGetTypMod(record);
+	TupleDesc	desc = lookup_rowtype_tupdesc(tuptype, tuptypmod);
+	uint64		identifier = assign_record_type_identifier(tuptype, tuptypmod);
+	HeapTupleData tuple;
+	Datum	   *values;
+	bool	   *nulls;
+	StringInfoData parts;
+
+	check_stack_depth();
+	if (private->identifier != identifier)	/* another type, or altered */
+		key_set_record_columns(type, desc, identifier);
+
+	tuple.t_len = HeapTupleHeaderGetDatumLength(record);
+	ItemPointerSetInvalid(&tuple.t_self);
+	tuple.t_tableOid = InvalidOid;
+	tuple.t_data = record;
+	values = palloc(sizeof(Datum) * (desc->natts + 1));
+	nulls = palloc(sizeof(bool) * (desc->natts + 1));
+	heap_deform_tuple(&tuple, desc, values, nulls);
+	initStringInfo(&parts);
+	for (int i = 0; i < desc->natts; i++)
+	{
+		if (private->columns[i] != NULL)
+			key_append_part(&parts, private->columns[i], values[i], nulls[i]);
+	}
+	pfree(values);
+	pfree(nulls);
+	ReleaseTupleDesc(desc);
+	if ((Pointer) record != DatumGetPointer(value))
+		pfree(record);
+	return key_hash_parts(&parts);
+}
+
+/* The columns of an anonymous record are known only from a value. */
+void
+key_set_record(KeyType *type)
+{
+	type->private = MemoryContextAllocZero(type->context, sizeof(RecordParts));
+	type->hash = key_hash_record_datum;
+	if (type->typid == RECORDOID)
+		key_set_class_name(type, BF_SCHEME_CANONICAL, "record");
+	else
+	{
+		TupleDesc	desc = lookup_rowtype_tupdesc(type->typid, -1);
+
+		key_set_record_columns(type, desc, assign_record_type_identifier(type->typid, -1));
+		ReleaseTupleDesc(desc);
+	}
+}
+
+/* ----------------------------------------------------------------
+ * Ranges and multiranges
+ * ----------------------------------------------------------------
+ */
+
+typedef struct RangeParts
+{
+	TypeCacheEntry *range;
+	KeyType    *element;
+} RangeParts;
+
+/*
+ * One range: a byte, 0 if it is empty and 1 if not; and unless it is empty, for
+ * each bound a byte, 1 if it is inclusive, and its value as a part.  That of an
+ * infinite bound is NULL.
+ */
+static void
+key_append_range(StringInfo parts, RangeParts *private, const RangeType *range)
+{
+	RangeBound	bounds[2];
+	bool		empty;
+
+	range_deserialize(private->range, range, &bounds[0], &bounds[1], &empty);
+	appendStringInfoChar(parts, empty ? 0 : 1);
+	for (int i = 0; i < 2 && !empty; i++)
+	{
+		appendStringInfoChar(parts, bounds[i].inclusive ? 1 : 0);
+		key_append_part(parts, private->element, bounds[i].val, bounds[i].infinite);
+	}
+}
+
+static uint64
+key_hash_range_datum(KeyType *type, Datum value)
+{
+	RangeType  *range = DatumGetRangeTypeP(value);
+	StringInfoData parts;
+
+	check_stack_depth();
+	initStringInfo(&parts);
+	key_append_range(&parts, type->private, range);
+	if ((Pointer) range != DatumGetPointer(value))
+		pfree(range);
+	return key_hash_parts(&parts);
+}
+
+static uint64
+key_hash_multirange_datum(KeyType *type, Datum value)
+{
+	RangeParts *private = type->private;
+	MultirangeType *multirange = DatumGetMultirangeTypeP(value);
+	RangeType **ranges;
+	int32		count;
+	StringInfoData parts;
+
+	check_stack_depth();
+	initStringInfo(&parts);
+	multirange_deserialize(private->range, multirange, &count, &ranges);
+	for (int32 i = 0; i < count; i++)
+		key_append_range(&parts, private, ranges[i]);
+	if (count > 0)
+		pfree(ranges);
+	if ((Pointer) multirange != DatumGetPointer(value))
+		pfree(multirange);
+	return key_hash_parts(&parts);
+}
+
+/*
+ * Bounds are compared by the operator class that the range type was created
+ * with, and hashed by their own type.  Both agree on what is equal only if the
+ * operator class is the default one of that type.
+ */
+void
+key_set_range(KeyType *type, bool multirange)
+{
+	RangeParts *private = MemoryContextAlloc(type->context, sizeof(RangeParts));
+	TypeCacheEntry *entry = lookup_type_cache(type->typid,
+											  multirange ? TYPECACHE_MULTIRANGE_INFO : TYPECACHE_RANGE_INFO);
+	TypeCacheEntry *element;
+
+	private->range = multirange ? entry->rngtype : entry;
+	element = lookup_type_cache(private->range->rngelemtype->type_id, TYPECACHE_CMP_PROC);
+	if (element->cmp_proc != private->range->rng_cmp_proc_finfo.fn_oid)
+		key_refuse_type(type->typid,
+						"The bounds of this range type are compared by an operator class other than their type's default.",
+						"Use lower() and upper() of the range as keys.");
+	private->element = key_type(element->type_id, private->range->rng_collation, type->context);
+	type->private = private;
+	type->hash = multirange ? key_hash_multirange_datum : key_hash_range_datum;
+	key_set_class_name(type, private->element->class.scheme,
+					   psprintf(multirange ? "multirange(%s)" : "range(%s)",
+								key_class_label(&private->element->class)));
+}
+
+/* ----------------------------------------------------------------
+ * jsonb
+ * ----------------------------------------------------------------
+ */
+
+/* A scalar: its kind, then a hash, or 0 or 1 for null and the booleans. */
+static void
+key_append_jsonb_scalar(StringInfo parts, const JsonbValue *value)
+{
+	uint64		hash = 0;
+
+	switch (value->type)
+	{
+		case jbvNull:
+			appendStringInfoChar(parts, 'n');
+			break;
+		case jbvString:
+			appendStringInfoChar(parts, 's');
+			hash = key_hash_utf8(value->val.string.val, value->val.string.len);
+			break;
+		case jbvNumeric:
+			appendStringInfoChar(parts, 'd');
+			hash = key_hash_numeric(NumericGetDatum(value->val.numeric));
+			break;
+		case jbvBool:
+			appendStringInfoChar(parts, 'b');
+			hash = value->val.boolean ? 1 : 0;
+			break;
+		default:
+			elog(ERROR, "unexpected kind of jsonb scalar: %d", (int) value->type);
+	}
+	key_append_hash(parts, hash);
+}
+
+/*
+ * The array or object that the iterator has just entered, up to its end.  The
+ * order in which an object keeps its members depends on the encoding of the
+ * database, so their hashes are added up, which any order does alike.
+ */
+static uint64
+key_hash_jsonb_container(JsonbIterator **iterator, bool object)
+{
+	StringInfoData parts;
+	uint64		sum = 0;
+	uint64		key = 0;
+
+	check_stack_depth();
+	initStringInfo(&parts);
+	for (;;)
+	{
+		JsonbValue	value;
+		JsonbIteratorToken token = JsonbIteratorNext(iterator, &value, false);
+
+		switch (token)
+		{
+			case WJB_KEY:
+				key = key_hash_utf8(value.val.string.val, value.val.string.len);
+				continue;
+			case WJB_ELEM:
+			case WJB_VALUE:
+				key_append_jsonb_scalar(&parts, &value);
+				break;
+			case WJB_BEGIN_ARRAY:
+			case WJB_BEGIN_OBJECT:
+				appendStringInfoChar(&parts, token == WJB_BEGIN_ARRAY ? 'a' : 'o');
+				key_append_hash(&parts, key_hash_jsonb_container(iterator, token == WJB_BEGIN_OBJECT));
+				break;
+			default:
+				if (object)
+					key_append_hash(&parts, sum);
+				return key_hash_parts(&parts);
+		}
+		if (object)
+		{
+			sum += bf_mix64(key + key_hash_bytes(parts.data, parts.len));
+			resetStringInfo(&parts);
+		}
+	}
+}
+
+/*
+ * A jsonb that is a mere scalar, such as '1', is stored as an array of one
+ * element with a flag.  The kind of the whole is mixed in, so that '1' and
+ * '[1]' differ.
+ */
+static uint64
+key_hash_jsonb_datum(KeyType *type, Datum value)
+{
+	Jsonb	   *json = DatumGetJsonbP(value);
+	JsonbIterator *iterator = JsonbIteratorInit(&json->root);
+	JsonbValue	top;
+	JsonbIteratorToken token = JsonbIteratorNext(&iterator, &top, false);
+	bool		scalar = token == WJB_BEGIN_ARRAY && top.val.array.rawScalar;
+	uint64		hash = key_hash_jsonb_container(&iterator, token == WJB_BEGIN_OBJECT);
+
+	if ((Pointer) json != DatumGetPointer(value))
+		pfree(json);
+	return bf_mix64(hash + (scalar ? 's' : token == WJB_BEGIN_ARRAY ? 'a' : 'o'));
+}
+
+void
+key_set_jsonb(KeyType *type)
+{
+	type->class.scheme = BF_SCHEME_CANONICAL;
+	type->class.code = BF_CLASS_JSONB;
+	type->hash = key_hash_jsonb_datum;
+}
