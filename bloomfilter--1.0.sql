@@ -393,8 +393,13 @@ COMMENT ON FUNCTION cuckoo_plan(bigint, float8, integer) IS 'what a filter would
 -- Aggregates
 --
 -- Over the common types the transition type is the filter type, over any other
--- type it is internal; see src/agg.c for the reason.  (This runs as superuser:
--- every function called in the block is named with its schema.)
+-- type it is internal; see src/aggregate.c for the reason.  Each aggregate
+-- takes the key alone, with the capacity, or with the capacity and the
+-- false-positive probability.
+------------------------------------------------------------------
+
+------------------------------------------------------------------
+-- bloom_agg
 ------------------------------------------------------------------
 
 CREATE FUNCTION bloom_agg_combine(bloom, bloom) RETURNS bloom
@@ -417,6 +422,202 @@ COMMENT ON FUNCTION bloom_agg_final(internal) IS 'aggregate final function';
 COMMENT ON FUNCTION bloom_agg_serialize(internal) IS 'aggregate serial function';
 COMMENT ON FUNCTION bloom_agg_deserialize(bytea, internal) IS 'aggregate deserial function';
 
+-- bloom_agg over smallint
+CREATE FUNCTION bloom_agg_transition(state bloom, key smallint) RETURNS bloom
+  AS 'MODULE_PATHNAME', 'bloom_agg_int2' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+CREATE FUNCTION bloom_agg_transition(state bloom, key smallint, capacity bigint) RETURNS bloom
+  AS 'MODULE_PATHNAME', 'bloom_agg_int2' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+CREATE FUNCTION bloom_agg_transition(state bloom, key smallint, capacity bigint, fpp float8) RETURNS bloom
+  AS 'MODULE_PATHNAME', 'bloom_agg_int2' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+CREATE AGGREGATE bloom_agg(key smallint) (
+  SFUNC = bloom_agg_transition, STYPE = bloom, SSPACE = 256,
+  FINALFUNC = bloom_agg_final, COMBINEFUNC = bloom_agg_combine,
+  PARALLEL = SAFE);
+CREATE AGGREGATE bloom_agg(key smallint, capacity bigint) (
+  SFUNC = bloom_agg_transition, STYPE = bloom, SSPACE = 256,
+  FINALFUNC = bloom_agg_final, COMBINEFUNC = bloom_agg_combine,
+  PARALLEL = SAFE);
+CREATE AGGREGATE bloom_agg(key smallint, capacity bigint, fpp float8) (
+  SFUNC = bloom_agg_transition, STYPE = bloom, SSPACE = 256,
+  FINALFUNC = bloom_agg_final, COMBINEFUNC = bloom_agg_combine,
+  PARALLEL = SAFE);
+
+COMMENT ON FUNCTION bloom_agg_transition(bloom, smallint) IS 'aggregate transition function';
+COMMENT ON FUNCTION bloom_agg_transition(bloom, smallint, bigint) IS 'aggregate transition function';
+COMMENT ON FUNCTION bloom_agg_transition(bloom, smallint, bigint, float8) IS 'aggregate transition function';
+COMMENT ON AGGREGATE bloom_agg(smallint) IS 'filter of all keys that are not null';
+COMMENT ON AGGREGATE bloom_agg(smallint, bigint) IS 'filter of all keys that are not null';
+COMMENT ON AGGREGATE bloom_agg(smallint, bigint, float8) IS 'filter of all keys that are not null';
+
+-- bloom_agg over integer
+CREATE FUNCTION bloom_agg_transition(state bloom, key integer) RETURNS bloom
+  AS 'MODULE_PATHNAME', 'bloom_agg_int4' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+CREATE FUNCTION bloom_agg_transition(state bloom, key integer, capacity bigint) RETURNS bloom
+  AS 'MODULE_PATHNAME', 'bloom_agg_int4' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+CREATE FUNCTION bloom_agg_transition(state bloom, key integer, capacity bigint, fpp float8) RETURNS bloom
+  AS 'MODULE_PATHNAME', 'bloom_agg_int4' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+CREATE AGGREGATE bloom_agg(key integer) (
+  SFUNC = bloom_agg_transition, STYPE = bloom, SSPACE = 256,
+  FINALFUNC = bloom_agg_final, COMBINEFUNC = bloom_agg_combine,
+  PARALLEL = SAFE);
+CREATE AGGREGATE bloom_agg(key integer, capacity bigint) (
+  SFUNC = bloom_agg_transition, STYPE = bloom, SSPACE = 256,
+  FINALFUNC = bloom_agg_final, COMBINEFUNC = bloom_agg_combine,
+  PARALLEL = SAFE);
+CREATE AGGREGATE bloom_agg(key integer, capacity bigint, fpp float8) (
+  SFUNC = bloom_agg_transition, STYPE = bloom, SSPACE = 256,
+  FINALFUNC = bloom_agg_final, COMBINEFUNC = bloom_agg_combine,
+  PARALLEL = SAFE);
+
+COMMENT ON FUNCTION bloom_agg_transition(bloom, integer) IS 'aggregate transition function';
+COMMENT ON FUNCTION bloom_agg_transition(bloom, integer, bigint) IS 'aggregate transition function';
+COMMENT ON FUNCTION bloom_agg_transition(bloom, integer, bigint, float8) IS 'aggregate transition function';
+COMMENT ON AGGREGATE bloom_agg(integer) IS 'filter of all keys that are not null';
+COMMENT ON AGGREGATE bloom_agg(integer, bigint) IS 'filter of all keys that are not null';
+COMMENT ON AGGREGATE bloom_agg(integer, bigint, float8) IS 'filter of all keys that are not null';
+
+-- bloom_agg over bigint
+CREATE FUNCTION bloom_agg_transition(state bloom, key bigint) RETURNS bloom
+  AS 'MODULE_PATHNAME', 'bloom_agg_int8' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+CREATE FUNCTION bloom_agg_transition(state bloom, key bigint, capacity bigint) RETURNS bloom
+  AS 'MODULE_PATHNAME', 'bloom_agg_int8' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+CREATE FUNCTION bloom_agg_transition(state bloom, key bigint, capacity bigint, fpp float8) RETURNS bloom
+  AS 'MODULE_PATHNAME', 'bloom_agg_int8' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+CREATE AGGREGATE bloom_agg(key bigint) (
+  SFUNC = bloom_agg_transition, STYPE = bloom, SSPACE = 256,
+  FINALFUNC = bloom_agg_final, COMBINEFUNC = bloom_agg_combine,
+  PARALLEL = SAFE);
+CREATE AGGREGATE bloom_agg(key bigint, capacity bigint) (
+  SFUNC = bloom_agg_transition, STYPE = bloom, SSPACE = 256,
+  FINALFUNC = bloom_agg_final, COMBINEFUNC = bloom_agg_combine,
+  PARALLEL = SAFE);
+CREATE AGGREGATE bloom_agg(key bigint, capacity bigint, fpp float8) (
+  SFUNC = bloom_agg_transition, STYPE = bloom, SSPACE = 256,
+  FINALFUNC = bloom_agg_final, COMBINEFUNC = bloom_agg_combine,
+  PARALLEL = SAFE);
+
+COMMENT ON FUNCTION bloom_agg_transition(bloom, bigint) IS 'aggregate transition function';
+COMMENT ON FUNCTION bloom_agg_transition(bloom, bigint, bigint) IS 'aggregate transition function';
+COMMENT ON FUNCTION bloom_agg_transition(bloom, bigint, bigint, float8) IS 'aggregate transition function';
+COMMENT ON AGGREGATE bloom_agg(bigint) IS 'filter of all keys that are not null';
+COMMENT ON AGGREGATE bloom_agg(bigint, bigint) IS 'filter of all keys that are not null';
+COMMENT ON AGGREGATE bloom_agg(bigint, bigint, float8) IS 'filter of all keys that are not null';
+
+-- bloom_agg over text
+CREATE FUNCTION bloom_agg_transition(state bloom, key text) RETURNS bloom
+  AS 'MODULE_PATHNAME', 'bloom_agg_text' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+CREATE FUNCTION bloom_agg_transition(state bloom, key text, capacity bigint) RETURNS bloom
+  AS 'MODULE_PATHNAME', 'bloom_agg_text' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+CREATE FUNCTION bloom_agg_transition(state bloom, key text, capacity bigint, fpp float8) RETURNS bloom
+  AS 'MODULE_PATHNAME', 'bloom_agg_text' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+CREATE AGGREGATE bloom_agg(key text) (
+  SFUNC = bloom_agg_transition, STYPE = bloom, SSPACE = 256,
+  FINALFUNC = bloom_agg_final, COMBINEFUNC = bloom_agg_combine,
+  PARALLEL = SAFE);
+CREATE AGGREGATE bloom_agg(key text, capacity bigint) (
+  SFUNC = bloom_agg_transition, STYPE = bloom, SSPACE = 256,
+  FINALFUNC = bloom_agg_final, COMBINEFUNC = bloom_agg_combine,
+  PARALLEL = SAFE);
+CREATE AGGREGATE bloom_agg(key text, capacity bigint, fpp float8) (
+  SFUNC = bloom_agg_transition, STYPE = bloom, SSPACE = 256,
+  FINALFUNC = bloom_agg_final, COMBINEFUNC = bloom_agg_combine,
+  PARALLEL = SAFE);
+
+COMMENT ON FUNCTION bloom_agg_transition(bloom, text) IS 'aggregate transition function';
+COMMENT ON FUNCTION bloom_agg_transition(bloom, text, bigint) IS 'aggregate transition function';
+COMMENT ON FUNCTION bloom_agg_transition(bloom, text, bigint, float8) IS 'aggregate transition function';
+COMMENT ON AGGREGATE bloom_agg(text) IS 'filter of all keys that are not null';
+COMMENT ON AGGREGATE bloom_agg(text, bigint) IS 'filter of all keys that are not null';
+COMMENT ON AGGREGATE bloom_agg(text, bigint, float8) IS 'filter of all keys that are not null';
+
+-- bloom_agg over uuid
+CREATE FUNCTION bloom_agg_transition(state bloom, key uuid) RETURNS bloom
+  AS 'MODULE_PATHNAME', 'bloom_agg_uuid' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+CREATE FUNCTION bloom_agg_transition(state bloom, key uuid, capacity bigint) RETURNS bloom
+  AS 'MODULE_PATHNAME', 'bloom_agg_uuid' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+CREATE FUNCTION bloom_agg_transition(state bloom, key uuid, capacity bigint, fpp float8) RETURNS bloom
+  AS 'MODULE_PATHNAME', 'bloom_agg_uuid' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+CREATE AGGREGATE bloom_agg(key uuid) (
+  SFUNC = bloom_agg_transition, STYPE = bloom, SSPACE = 256,
+  FINALFUNC = bloom_agg_final, COMBINEFUNC = bloom_agg_combine,
+  PARALLEL = SAFE);
+CREATE AGGREGATE bloom_agg(key uuid, capacity bigint) (
+  SFUNC = bloom_agg_transition, STYPE = bloom, SSPACE = 256,
+  FINALFUNC = bloom_agg_final, COMBINEFUNC = bloom_agg_combine,
+  PARALLEL = SAFE);
+CREATE AGGREGATE bloom_agg(key uuid, capacity bigint, fpp float8) (
+  SFUNC = bloom_agg_transition, STYPE = bloom, SSPACE = 256,
+  FINALFUNC = bloom_agg_final, COMBINEFUNC = bloom_agg_combine,
+  PARALLEL = SAFE);
+
+COMMENT ON FUNCTION bloom_agg_transition(bloom, uuid) IS 'aggregate transition function';
+COMMENT ON FUNCTION bloom_agg_transition(bloom, uuid, bigint) IS 'aggregate transition function';
+COMMENT ON FUNCTION bloom_agg_transition(bloom, uuid, bigint, float8) IS 'aggregate transition function';
+COMMENT ON AGGREGATE bloom_agg(uuid) IS 'filter of all keys that are not null';
+COMMENT ON AGGREGATE bloom_agg(uuid, bigint) IS 'filter of all keys that are not null';
+COMMENT ON AGGREGATE bloom_agg(uuid, bigint, float8) IS 'filter of all keys that are not null';
+
+-- bloom_agg over "char"
+CREATE FUNCTION bloom_agg_transition(state bloom, key "char") RETURNS bloom
+  AS 'MODULE_PATHNAME', 'bloom_agg_char' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+CREATE FUNCTION bloom_agg_transition(state bloom, key "char", capacity bigint) RETURNS bloom
+  AS 'MODULE_PATHNAME', 'bloom_agg_char' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+CREATE FUNCTION bloom_agg_transition(state bloom, key "char", capacity bigint, fpp float8) RETURNS bloom
+  AS 'MODULE_PATHNAME', 'bloom_agg_char' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+CREATE AGGREGATE bloom_agg(key "char") (
+  SFUNC = bloom_agg_transition, STYPE = bloom, SSPACE = 256,
+  FINALFUNC = bloom_agg_final, COMBINEFUNC = bloom_agg_combine,
+  PARALLEL = SAFE);
+CREATE AGGREGATE bloom_agg(key "char", capacity bigint) (
+  SFUNC = bloom_agg_transition, STYPE = bloom, SSPACE = 256,
+  FINALFUNC = bloom_agg_final, COMBINEFUNC = bloom_agg_combine,
+  PARALLEL = SAFE);
+CREATE AGGREGATE bloom_agg(key "char", capacity bigint, fpp float8) (
+  SFUNC = bloom_agg_transition, STYPE = bloom, SSPACE = 256,
+  FINALFUNC = bloom_agg_final, COMBINEFUNC = bloom_agg_combine,
+  PARALLEL = SAFE);
+
+COMMENT ON FUNCTION bloom_agg_transition(bloom, "char") IS 'aggregate transition function';
+COMMENT ON FUNCTION bloom_agg_transition(bloom, "char", bigint) IS 'aggregate transition function';
+COMMENT ON FUNCTION bloom_agg_transition(bloom, "char", bigint, float8) IS 'aggregate transition function';
+COMMENT ON AGGREGATE bloom_agg("char") IS 'filter of all keys that are not null';
+COMMENT ON AGGREGATE bloom_agg("char", bigint) IS 'filter of all keys that are not null';
+COMMENT ON AGGREGATE bloom_agg("char", bigint, float8) IS 'filter of all keys that are not null';
+
+-- bloom_agg over any other type
+CREATE FUNCTION bloom_agg_transition(state internal, key anyelement) RETURNS internal
+  AS 'MODULE_PATHNAME', 'bloom_agg_any' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+CREATE FUNCTION bloom_agg_transition(state internal, key anyelement, capacity bigint) RETURNS internal
+  AS 'MODULE_PATHNAME', 'bloom_agg_any' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+CREATE FUNCTION bloom_agg_transition(state internal, key anyelement, capacity bigint, fpp float8) RETURNS internal
+  AS 'MODULE_PATHNAME', 'bloom_agg_any' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+CREATE AGGREGATE bloom_agg(key anyelement) (
+  SFUNC = bloom_agg_transition, STYPE = internal, SSPACE = 256,
+  FINALFUNC = bloom_agg_final, COMBINEFUNC = bloom_agg_combine,
+  SERIALFUNC = bloom_agg_serialize, DESERIALFUNC = bloom_agg_deserialize,
+  PARALLEL = SAFE);
+CREATE AGGREGATE bloom_agg(key anyelement, capacity bigint) (
+  SFUNC = bloom_agg_transition, STYPE = internal, SSPACE = 256,
+  FINALFUNC = bloom_agg_final, COMBINEFUNC = bloom_agg_combine,
+  SERIALFUNC = bloom_agg_serialize, DESERIALFUNC = bloom_agg_deserialize,
+  PARALLEL = SAFE);
+CREATE AGGREGATE bloom_agg(key anyelement, capacity bigint, fpp float8) (
+  SFUNC = bloom_agg_transition, STYPE = internal, SSPACE = 256,
+  FINALFUNC = bloom_agg_final, COMBINEFUNC = bloom_agg_combine,
+  SERIALFUNC = bloom_agg_serialize, DESERIALFUNC = bloom_agg_deserialize,
+  PARALLEL = SAFE);
+
+COMMENT ON FUNCTION bloom_agg_transition(internal, anyelement) IS 'aggregate transition function';
+COMMENT ON FUNCTION bloom_agg_transition(internal, anyelement, bigint) IS 'aggregate transition function';
+COMMENT ON FUNCTION bloom_agg_transition(internal, anyelement, bigint, float8) IS 'aggregate transition function';
+COMMENT ON AGGREGATE bloom_agg(anyelement) IS 'filter of all keys that are not null';
+COMMENT ON AGGREGATE bloom_agg(anyelement, bigint) IS 'filter of all keys that are not null';
+COMMENT ON AGGREGATE bloom_agg(anyelement, bigint, float8) IS 'filter of all keys that are not null';
+
+------------------------------------------------------------------
+-- cuckoo_agg
+------------------------------------------------------------------
+
 CREATE FUNCTION cuckoo_agg_combine(cuckoo, cuckoo) RETURNS cuckoo
   AS 'MODULE_PATHNAME', 'filter_agg_combine' LANGUAGE C IMMUTABLE PARALLEL SAFE;
 CREATE FUNCTION cuckoo_agg_final(cuckoo) RETURNS cuckoo
@@ -437,44 +638,194 @@ COMMENT ON FUNCTION cuckoo_agg_final(internal) IS 'aggregate final function';
 COMMENT ON FUNCTION cuckoo_agg_serialize(internal) IS 'aggregate serial function';
 COMMENT ON FUNCTION cuckoo_agg_deserialize(bytea, internal) IS 'aggregate deserial function';
 
-DO $$
-DECLARE
-  filter text;
-  key text;
-  suffix text;
-  state text;
-  travel text;
-  args text;
-BEGIN
-  FOREACH filter IN ARRAY ARRAY['bloom', 'cuckoo']
-  LOOP
-    FOR key, suffix, state, travel IN VALUES
-      ('smallint', 'int2', filter, ''),
-      ('integer', 'int4', filter, ''),
-      ('bigint', 'int8', filter, ''),
-      ('text', 'text', filter, ''),
-      ('uuid', 'uuid', filter, ''),
-      ('"char"', 'char', filter, ''),
-      ('anyelement', 'any', 'internal',
-       'SERIALFUNC = %1$s_agg_serialize, DESERIALFUNC = %1$s_agg_deserialize,')
-    LOOP
-      travel := pg_catalog.format(travel, filter);
-      FOREACH args IN ARRAY ARRAY[
-        'key %1$s', 'key %1$s, capacity bigint', 'key %1$s, capacity bigint, fpp float8']
-      LOOP
-        args := pg_catalog.format(args, key);
-        EXECUTE pg_catalog.format($f$
-          CREATE FUNCTION %1$s_agg_transition(state %3$s, %2$s) RETURNS %3$s
-            AS 'MODULE_PATHNAME', '%1$s_agg_%4$s' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-          CREATE AGGREGATE %1$s_agg(%2$s) (
-            SFUNC = %1$s_agg_transition, STYPE = %3$s, SSPACE = 256,
-            FINALFUNC = %1$s_agg_final, COMBINEFUNC = %1$s_agg_combine,
-            %5$s PARALLEL = SAFE);
+-- cuckoo_agg over smallint
+CREATE FUNCTION cuckoo_agg_transition(state cuckoo, key smallint) RETURNS cuckoo
+  AS 'MODULE_PATHNAME', 'cuckoo_agg_int2' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+CREATE FUNCTION cuckoo_agg_transition(state cuckoo, key smallint, capacity bigint) RETURNS cuckoo
+  AS 'MODULE_PATHNAME', 'cuckoo_agg_int2' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+CREATE FUNCTION cuckoo_agg_transition(state cuckoo, key smallint, capacity bigint, fpp float8) RETURNS cuckoo
+  AS 'MODULE_PATHNAME', 'cuckoo_agg_int2' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+CREATE AGGREGATE cuckoo_agg(key smallint) (
+  SFUNC = cuckoo_agg_transition, STYPE = cuckoo, SSPACE = 256,
+  FINALFUNC = cuckoo_agg_final, COMBINEFUNC = cuckoo_agg_combine,
+  PARALLEL = SAFE);
+CREATE AGGREGATE cuckoo_agg(key smallint, capacity bigint) (
+  SFUNC = cuckoo_agg_transition, STYPE = cuckoo, SSPACE = 256,
+  FINALFUNC = cuckoo_agg_final, COMBINEFUNC = cuckoo_agg_combine,
+  PARALLEL = SAFE);
+CREATE AGGREGATE cuckoo_agg(key smallint, capacity bigint, fpp float8) (
+  SFUNC = cuckoo_agg_transition, STYPE = cuckoo, SSPACE = 256,
+  FINALFUNC = cuckoo_agg_final, COMBINEFUNC = cuckoo_agg_combine,
+  PARALLEL = SAFE);
 
-          COMMENT ON FUNCTION %1$s_agg_transition(state %3$s, %2$s) IS 'aggregate transition function';
-          COMMENT ON AGGREGATE %1$s_agg(%2$s) IS 'filter of all keys that are not null';
-          $f$, filter, args, state, suffix, travel);
-      END LOOP;
-    END LOOP;
-  END LOOP;
-END $$;
+COMMENT ON FUNCTION cuckoo_agg_transition(cuckoo, smallint) IS 'aggregate transition function';
+COMMENT ON FUNCTION cuckoo_agg_transition(cuckoo, smallint, bigint) IS 'aggregate transition function';
+COMMENT ON FUNCTION cuckoo_agg_transition(cuckoo, smallint, bigint, float8) IS 'aggregate transition function';
+COMMENT ON AGGREGATE cuckoo_agg(smallint) IS 'filter of all keys that are not null';
+COMMENT ON AGGREGATE cuckoo_agg(smallint, bigint) IS 'filter of all keys that are not null';
+COMMENT ON AGGREGATE cuckoo_agg(smallint, bigint, float8) IS 'filter of all keys that are not null';
+
+-- cuckoo_agg over integer
+CREATE FUNCTION cuckoo_agg_transition(state cuckoo, key integer) RETURNS cuckoo
+  AS 'MODULE_PATHNAME', 'cuckoo_agg_int4' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+CREATE FUNCTION cuckoo_agg_transition(state cuckoo, key integer, capacity bigint) RETURNS cuckoo
+  AS 'MODULE_PATHNAME', 'cuckoo_agg_int4' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+CREATE FUNCTION cuckoo_agg_transition(state cuckoo, key integer, capacity bigint, fpp float8) RETURNS cuckoo
+  AS 'MODULE_PATHNAME', 'cuckoo_agg_int4' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+CREATE AGGREGATE cuckoo_agg(key integer) (
+  SFUNC = cuckoo_agg_transition, STYPE = cuckoo, SSPACE = 256,
+  FINALFUNC = cuckoo_agg_final, COMBINEFUNC = cuckoo_agg_combine,
+  PARALLEL = SAFE);
+CREATE AGGREGATE cuckoo_agg(key integer, capacity bigint) (
+  SFUNC = cuckoo_agg_transition, STYPE = cuckoo, SSPACE = 256,
+  FINALFUNC = cuckoo_agg_final, COMBINEFUNC = cuckoo_agg_combine,
+  PARALLEL = SAFE);
+CREATE AGGREGATE cuckoo_agg(key integer, capacity bigint, fpp float8) (
+  SFUNC = cuckoo_agg_transition, STYPE = cuckoo, SSPACE = 256,
+  FINALFUNC = cuckoo_agg_final, COMBINEFUNC = cuckoo_agg_combine,
+  PARALLEL = SAFE);
+
+COMMENT ON FUNCTION cuckoo_agg_transition(cuckoo, integer) IS 'aggregate transition function';
+COMMENT ON FUNCTION cuckoo_agg_transition(cuckoo, integer, bigint) IS 'aggregate transition function';
+COMMENT ON FUNCTION cuckoo_agg_transition(cuckoo, integer, bigint, float8) IS 'aggregate transition function';
+COMMENT ON AGGREGATE cuckoo_agg(integer) IS 'filter of all keys that are not null';
+COMMENT ON AGGREGATE cuckoo_agg(integer, bigint) IS 'filter of all keys that are not null';
+COMMENT ON AGGREGATE cuckoo_agg(integer, bigint, float8) IS 'filter of all keys that are not null';
+
+-- cuckoo_agg over bigint
+CREATE FUNCTION cuckoo_agg_transition(state cuckoo, key bigint) RETURNS cuckoo
+  AS 'MODULE_PATHNAME', 'cuckoo_agg_int8' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+CREATE FUNCTION cuckoo_agg_transition(state cuckoo, key bigint, capacity bigint) RETURNS cuckoo
+  AS 'MODULE_PATHNAME', 'cuckoo_agg_int8' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+CREATE FUNCTION cuckoo_agg_transition(state cuckoo, key bigint, capacity bigint, fpp float8) RETURNS cuckoo
+  AS 'MODULE_PATHNAME', 'cuckoo_agg_int8' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+CREATE AGGREGATE cuckoo_agg(key bigint) (
+  SFUNC = cuckoo_agg_transition, STYPE = cuckoo, SSPACE = 256,
+  FINALFUNC = cuckoo_agg_final, COMBINEFUNC = cuckoo_agg_combine,
+  PARALLEL = SAFE);
+CREATE AGGREGATE cuckoo_agg(key bigint, capacity bigint) (
+  SFUNC = cuckoo_agg_transition, STYPE = cuckoo, SSPACE = 256,
+  FINALFUNC = cuckoo_agg_final, COMBINEFUNC = cuckoo_agg_combine,
+  PARALLEL = SAFE);
+CREATE AGGREGATE cuckoo_agg(key bigint, capacity bigint, fpp float8) (
+  SFUNC = cuckoo_agg_transition, STYPE = cuckoo, SSPACE = 256,
+  FINALFUNC = cuckoo_agg_final, COMBINEFUNC = cuckoo_agg_combine,
+  PARALLEL = SAFE);
+
+COMMENT ON FUNCTION cuckoo_agg_transition(cuckoo, bigint) IS 'aggregate transition function';
+COMMENT ON FUNCTION cuckoo_agg_transition(cuckoo, bigint, bigint) IS 'aggregate transition function';
+COMMENT ON FUNCTION cuckoo_agg_transition(cuckoo, bigint, bigint, float8) IS 'aggregate transition function';
+COMMENT ON AGGREGATE cuckoo_agg(bigint) IS 'filter of all keys that are not null';
+COMMENT ON AGGREGATE cuckoo_agg(bigint, bigint) IS 'filter of all keys that are not null';
+COMMENT ON AGGREGATE cuckoo_agg(bigint, bigint, float8) IS 'filter of all keys that are not null';
+
+-- cuckoo_agg over text
+CREATE FUNCTION cuckoo_agg_transition(state cuckoo, key text) RETURNS cuckoo
+  AS 'MODULE_PATHNAME', 'cuckoo_agg_text' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+CREATE FUNCTION cuckoo_agg_transition(state cuckoo, key text, capacity bigint) RETURNS cuckoo
+  AS 'MODULE_PATHNAME', 'cuckoo_agg_text' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+CREATE FUNCTION cuckoo_agg_transition(state cuckoo, key text, capacity bigint, fpp float8) RETURNS cuckoo
+  AS 'MODULE_PATHNAME', 'cuckoo_agg_text' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+CREATE AGGREGATE cuckoo_agg(key text) (
+  SFUNC = cuckoo_agg_transition, STYPE = cuckoo, SSPACE = 256,
+  FINALFUNC = cuckoo_agg_final, COMBINEFUNC = cuckoo_agg_combine,
+  PARALLEL = SAFE);
+CREATE AGGREGATE cuckoo_agg(key text, capacity bigint) (
+  SFUNC = cuckoo_agg_transition, STYPE = cuckoo, SSPACE = 256,
+  FINALFUNC = cuckoo_agg_final, COMBINEFUNC = cuckoo_agg_combine,
+  PARALLEL = SAFE);
+CREATE AGGREGATE cuckoo_agg(key text, capacity bigint, fpp float8) (
+  SFUNC = cuckoo_agg_transition, STYPE = cuckoo, SSPACE = 256,
+  FINALFUNC = cuckoo_agg_final, COMBINEFUNC = cuckoo_agg_combine,
+  PARALLEL = SAFE);
+
+COMMENT ON FUNCTION cuckoo_agg_transition(cuckoo, text) IS 'aggregate transition function';
+COMMENT ON FUNCTION cuckoo_agg_transition(cuckoo, text, bigint) IS 'aggregate transition function';
+COMMENT ON FUNCTION cuckoo_agg_transition(cuckoo, text, bigint, float8) IS 'aggregate transition function';
+COMMENT ON AGGREGATE cuckoo_agg(text) IS 'filter of all keys that are not null';
+COMMENT ON AGGREGATE cuckoo_agg(text, bigint) IS 'filter of all keys that are not null';
+COMMENT ON AGGREGATE cuckoo_agg(text, bigint, float8) IS 'filter of all keys that are not null';
+
+-- cuckoo_agg over uuid
+CREATE FUNCTION cuckoo_agg_transition(state cuckoo, key uuid) RETURNS cuckoo
+  AS 'MODULE_PATHNAME', 'cuckoo_agg_uuid' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+CREATE FUNCTION cuckoo_agg_transition(state cuckoo, key uuid, capacity bigint) RETURNS cuckoo
+  AS 'MODULE_PATHNAME', 'cuckoo_agg_uuid' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+CREATE FUNCTION cuckoo_agg_transition(state cuckoo, key uuid, capacity bigint, fpp float8) RETURNS cuckoo
+  AS 'MODULE_PATHNAME', 'cuckoo_agg_uuid' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+CREATE AGGREGATE cuckoo_agg(key uuid) (
+  SFUNC = cuckoo_agg_transition, STYPE = cuckoo, SSPACE = 256,
+  FINALFUNC = cuckoo_agg_final, COMBINEFUNC = cuckoo_agg_combine,
+  PARALLEL = SAFE);
+CREATE AGGREGATE cuckoo_agg(key uuid, capacity bigint) (
+  SFUNC = cuckoo_agg_transition, STYPE = cuckoo, SSPACE = 256,
+  FINALFUNC = cuckoo_agg_final, COMBINEFUNC = cuckoo_agg_combine,
+  PARALLEL = SAFE);
+CREATE AGGREGATE cuckoo_agg(key uuid, capacity bigint, fpp float8) (
+  SFUNC = cuckoo_agg_transition, STYPE = cuckoo, SSPACE = 256,
+  FINALFUNC = cuckoo_agg_final, COMBINEFUNC = cuckoo_agg_combine,
+  PARALLEL = SAFE);
+
+COMMENT ON FUNCTION cuckoo_agg_transition(cuckoo, uuid) IS 'aggregate transition function';
+COMMENT ON FUNCTION cuckoo_agg_transition(cuckoo, uuid, bigint) IS 'aggregate transition function';
+COMMENT ON FUNCTION cuckoo_agg_transition(cuckoo, uuid, bigint, float8) IS 'aggregate transition function';
+COMMENT ON AGGREGATE cuckoo_agg(uuid) IS 'filter of all keys that are not null';
+COMMENT ON AGGREGATE cuckoo_agg(uuid, bigint) IS 'filter of all keys that are not null';
+COMMENT ON AGGREGATE cuckoo_agg(uuid, bigint, float8) IS 'filter of all keys that are not null';
+
+-- cuckoo_agg over "char"
+CREATE FUNCTION cuckoo_agg_transition(state cuckoo, key "char") RETURNS cuckoo
+  AS 'MODULE_PATHNAME', 'cuckoo_agg_char' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+CREATE FUNCTION cuckoo_agg_transition(state cuckoo, key "char", capacity bigint) RETURNS cuckoo
+  AS 'MODULE_PATHNAME', 'cuckoo_agg_char' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+CREATE FUNCTION cuckoo_agg_transition(state cuckoo, key "char", capacity bigint, fpp float8) RETURNS cuckoo
+  AS 'MODULE_PATHNAME', 'cuckoo_agg_char' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+CREATE AGGREGATE cuckoo_agg(key "char") (
+  SFUNC = cuckoo_agg_transition, STYPE = cuckoo, SSPACE = 256,
+  FINALFUNC = cuckoo_agg_final, COMBINEFUNC = cuckoo_agg_combine,
+  PARALLEL = SAFE);
+CREATE AGGREGATE cuckoo_agg(key "char", capacity bigint) (
+  SFUNC = cuckoo_agg_transition, STYPE = cuckoo, SSPACE = 256,
+  FINALFUNC = cuckoo_agg_final, COMBINEFUNC = cuckoo_agg_combine,
+  PARALLEL = SAFE);
+CREATE AGGREGATE cuckoo_agg(key "char", capacity bigint, fpp float8) (
+  SFUNC = cuckoo_agg_transition, STYPE = cuckoo, SSPACE = 256,
+  FINALFUNC = cuckoo_agg_final, COMBINEFUNC = cuckoo_agg_combine,
+  PARALLEL = SAFE);
+
+COMMENT ON FUNCTION cuckoo_agg_transition(cuckoo, "char") IS 'aggregate transition function';
+COMMENT ON FUNCTION cuckoo_agg_transition(cuckoo, "char", bigint) IS 'aggregate transition function';
+COMMENT ON FUNCTION cuckoo_agg_transition(cuckoo, "char", bigint, float8) IS 'aggregate transition function';
+COMMENT ON AGGREGATE cuckoo_agg("char") IS 'filter of all keys that are not null';
+COMMENT ON AGGREGATE cuckoo_agg("char", bigint) IS 'filter of all keys that are not null';
+COMMENT ON AGGREGATE cuckoo_agg("char", bigint, float8) IS 'filter of all keys that are not null';
+
+-- cuckoo_agg over any other type
+CREATE FUNCTION cuckoo_agg_transition(state internal, key anyelement) RETURNS internal
+  AS 'MODULE_PATHNAME', 'cuckoo_agg_any' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+CREATE FUNCTION cuckoo_agg_transition(state internal, key anyelement, capacity bigint) RETURNS internal
+  AS 'MODULE_PATHNAME', 'cuckoo_agg_any' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+CREATE FUNCTION cuckoo_agg_transition(state internal, key anyelement, capacity bigint, fpp float8) RETURNS internal
+  AS 'MODULE_PATHNAME', 'cuckoo_agg_any' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+CREATE AGGREGATE cuckoo_agg(key anyelement) (
+  SFUNC = cuckoo_agg_transition, STYPE = internal, SSPACE = 256,
+  FINALFUNC = cuckoo_agg_final, COMBINEFUNC = cuckoo_agg_combine,
+  SERIALFUNC = cuckoo_agg_serialize, DESERIALFUNC = cuckoo_agg_deserialize,
+  PARALLEL = SAFE);
+CREATE AGGREGATE cuckoo_agg(key anyelement, capacity bigint) (
+  SFUNC = cuckoo_agg_transition, STYPE = internal, SSPACE = 256,
+  FINALFUNC = cuckoo_agg_final, COMBINEFUNC = cuckoo_agg_combine,
+  SERIALFUNC = cuckoo_agg_serialize, DESERIALFUNC = cuckoo_agg_deserialize,
+  PARALLEL = SAFE);
+CREATE AGGREGATE cuckoo_agg(key anyelement, capacity bigint, fpp float8) (
+  SFUNC = cuckoo_agg_transition, STYPE = internal, SSPACE = 256,
+  FINALFUNC = cuckoo_agg_final, COMBINEFUNC = cuckoo_agg_combine,
+  SERIALFUNC = cuckoo_agg_serialize, DESERIALFUNC = cuckoo_agg_deserialize,
+  PARALLEL = SAFE);
+
+COMMENT ON FUNCTION cuckoo_agg_transition(internal, anyelement) IS 'aggregate transition function';
+COMMENT ON FUNCTION cuckoo_agg_transition(internal, anyelement, bigint) IS 'aggregate transition function';
+COMMENT ON FUNCTION cuckoo_agg_transition(internal, anyelement, bigint, float8) IS 'aggregate transition function';
+COMMENT ON AGGREGATE cuckoo_agg(anyelement) IS 'filter of all keys that are not null';
+COMMENT ON AGGREGATE cuckoo_agg(anyelement, bigint) IS 'filter of all keys that are not null';
+COMMENT ON AGGREGATE cuckoo_agg(anyelement, bigint, float8) IS 'filter of all keys that are not null';
