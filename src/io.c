@@ -147,28 +147,47 @@ filter_to_bytea(PG_FUNCTION_ARGS)
 }
 
 /* What has to know which type it makes. */
-#define FILTER_INPUT(filter) \
-PG_FUNCTION_INFO_V1(filter##_in); \
-Datum \
-filter##_in(PG_FUNCTION_ARGS) \
-{ \
-	return filter_in(fcinfo, &filter##_methods.type); \
-} \
-PG_FUNCTION_INFO_V1(filter##_recv); \
-Datum \
-filter##_recv(PG_FUNCTION_ARGS) \
-{ \
-	return filter_recv(fcinfo, &filter##_methods.type); \
-} \
-PG_FUNCTION_INFO_V1(filter##_from_bytea); \
-Datum \
-filter##_from_bytea(PG_FUNCTION_ARGS) \
-{ \
-	return filter_from_bytea(fcinfo, &filter##_methods.type); \
+PG_FUNCTION_INFO_V1(bloom_in);
+Datum
+bloom_in(PG_FUNCTION_ARGS)
+{
+	return filter_in(fcinfo, &bloom_methods.type);
 }
 
-FILTER_INPUT(bloom)
-FILTER_INPUT(cuckoo)
+PG_FUNCTION_INFO_V1(bloom_recv);
+Datum
+bloom_recv(PG_FUNCTION_ARGS)
+{
+	return filter_recv(fcinfo, &bloom_methods.type);
+}
+
+PG_FUNCTION_INFO_V1(bloom_from_bytea);
+Datum
+bloom_from_bytea(PG_FUNCTION_ARGS)
+{
+	return filter_from_bytea(fcinfo, &bloom_methods.type);
+}
+
+PG_FUNCTION_INFO_V1(cuckoo_in);
+Datum
+cuckoo_in(PG_FUNCTION_ARGS)
+{
+	return filter_in(fcinfo, &cuckoo_methods.type);
+}
+
+PG_FUNCTION_INFO_V1(cuckoo_recv);
+Datum
+cuckoo_recv(PG_FUNCTION_ARGS)
+{
+	return filter_recv(fcinfo, &cuckoo_methods.type);
+}
+
+PG_FUNCTION_INFO_V1(cuckoo_from_bytea);
+Datum
+cuckoo_from_bytea(PG_FUNCTION_ARGS)
+{
+	return filter_from_bytea(fcinfo, &cuckoo_methods.type);
+}
 
 /* ----------------------------------------------------------------
  * Equality
