@@ -11,13 +11,13 @@ DATA = bloomfilter--1.0.sql
 MODULE_big = bloomfilter
 PGFILEDESC = "bloomfilter - membership filters as SQL values"
 
-CORE = src/core/geometry.o src/core/lines.o src/core/table.o src/core/hashlist.o \
-       src/core/format.o src/core/growth.o src/core/base64.o
-OBJS = bloomfilter.o $(CORE) src/memory.o \
-       src/key.o src/key_scalar.o src/key_nested.o src/key_argument.o \
-       src/filter.o src/io.o src/build.o src/expanded.o \
-       src/agg.o src/ops.o src/probe.o src/stats.o src/planner.o \
-       src/bloom_build.o src/bloom_sets.o src/cuckoo_build.o src/cuckoo_sets.o
+CORE = src/core/geometry.o src/core/growth.o src/core/lines.o src/core/table.o src/core/hashlist.o \
+       src/core/base64.o src/core/format.o src/core/query.o src/core/bloom.o src/core/bloom_sets.o \
+       src/core/cuckoo.o src/core/mutable.o
+OBJS = bloomfilter.o $(CORE) src/server.o \
+       src/key.o src/key_class.o src/key_scalar.o src/key_nested.o src/key_argument.o \
+       src/value.o src/builder.o src/contains.o src/change.o src/aggregate.o src/sets.o src/stats.o \
+       src/io.o src/planner.o
 
 REGRESS = setup keys class fpp canonical input nulls aggregates bounds sets growth stored planner plpgsql travel \
           cuckoo cuckoo_bytes cuckoo_growth cuckoo_model catalog

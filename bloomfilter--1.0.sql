@@ -403,11 +403,11 @@ COMMENT ON FUNCTION cuckoo_plan(bigint, float8, integer) IS 'what a filter would
 ------------------------------------------------------------------
 
 CREATE FUNCTION bloom_agg_combine(bloom, bloom) RETURNS bloom
-  AS 'MODULE_PATHNAME', 'filter_agg_combine' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+  AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
 CREATE FUNCTION bloom_agg_final(bloom) RETURNS bloom
   AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
 CREATE FUNCTION bloom_agg_combine(internal, internal) RETURNS internal
-  AS 'MODULE_PATHNAME', 'filter_agg_combine_internal' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'bloom_agg_combine_internal' LANGUAGE C IMMUTABLE PARALLEL SAFE;
 CREATE FUNCTION bloom_agg_final(internal) RETURNS bloom
   AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
 CREATE FUNCTION bloom_agg_serialize(internal) RETURNS bytea
@@ -619,11 +619,11 @@ COMMENT ON AGGREGATE bloom_agg(anyelement, bigint, float8) IS 'filter of all key
 ------------------------------------------------------------------
 
 CREATE FUNCTION cuckoo_agg_combine(cuckoo, cuckoo) RETURNS cuckoo
-  AS 'MODULE_PATHNAME', 'filter_agg_combine' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+  AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
 CREATE FUNCTION cuckoo_agg_final(cuckoo) RETURNS cuckoo
   AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
 CREATE FUNCTION cuckoo_agg_combine(internal, internal) RETURNS internal
-  AS 'MODULE_PATHNAME', 'filter_agg_combine_internal' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+  AS 'MODULE_PATHNAME', 'cuckoo_agg_combine_internal' LANGUAGE C IMMUTABLE PARALLEL SAFE;
 CREATE FUNCTION cuckoo_agg_final(internal) RETURNS cuckoo
   AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
 CREATE FUNCTION cuckoo_agg_serialize(internal) RETURNS bytea

@@ -1,60 +1,83 @@
 /*
  * builder.h
- *		The part of a builder that does not depend on the type of its filter.
+ *		A mutable filter in the server, also as a Datum.
  */
 #ifndef BF_BUILDER_H
 #define BF_BUILDER_H
 
-#include "filter.h"
+#include "compat.h"
 
-typedef struct FilterBuilder FilterBuilder;
+#include "utils/expandeddatum.h"
 
-/* What a type of filter does in its own way. */
-typedef struct BuilderMethods
-{
-	FilterType	type;
-
-	/* continue a filter that exists, without reference to it later */
-	void		(*load) (FilterBuilder *builder, MemoryContext context, const bf_filter *filter);
-	void		(*add_many) (FilterBuilder *builder, const uint64 *hashes, Size n);
-	bool		(*contains) (FilterBuilder *builder, uint64 hash);
-	uint64		(*describe) (FilterBuilder *builder, bf_filter *filter);
-	void		(*write) (FilterBuilder *builder, bf_filter *filter, uint8 *bytes, Size n);
-
-	/*
-	 * For aggregates: begin (with parameters that were checked; capacity 0
-	 * means to size the filter at the end), the hashes of a builder that holds
-	 * nothing else (or -1), merging of another state, and the finished filter,
-	 * which leaves the builder as it was.
-	 */
-	void		(*start) (FilterBuilder *builder, MemoryContext context, uint64 capacity, double fpp);
-	int64		(*hashes) (FilterBuilder *builder, const uint64 **hashes);
-	bool		(*can_merge) (FilterBuilder *builder, const bf_filter *state);
-	void		(*merge) (FilterBuilder *builder, const bf_filter *state);
-	struct varlena *(*finish) (FilterBuilder *builder);
-} BuilderMethods;
-
-/* Each type's builder begins with this. */
-struct FilterBuilder
-{
-	const BuilderMethods *methods;
-	MemoryContext context;		/* all memory of the builder is from here */
-	bf_filter  *frame;			/* header and class; layers */
-};
+#include "core/mutable.h"
+#include "server.h"
+#include "value.h"
 
 /*
- * The size of a frame for so many layers.  Only the layers in use are
- * allocated: there may be very many builders.
+ * A mutable filter that is a Datum: an expanded object.  Its filter has a memory
+ * context of its own, a child of the object's, so that another filter can take
+ * its place.
  */
-static inline Size
-frame_size(int layers)
+typedef struct FilterObject
 {
-	return offsetof(bf_filter, layer) + sizeof(bf_layer) * layers;
+	ExpandedObjectHeader header;
+	int			magic;
+	bool		is_state;		/* of bloom_agg or cuckoo_agg: not a filter yet */
+	MemoryContext context;		/* of the filter's memory */
+	bf_mutable	filter;
+} FilterObject;
+
+#define FILTER_OBJECT_MAGIC	0x46494c54
+
+extern FilterObject *filter_object_create(MemoryContext parent);
+extern void filter_object_change(FilterObject *object, bf_change change, const KeyClass *class,
+								 const uint64 *hashes, Size n);
+
+static inline bf_host
+filter_object_host(FilterObject *object)
+{
+	return server_host(object->context);
 }
 
-extern void build_frame(FilterBuilder *builder, const BuilderMethods *methods, MemoryContext context, double fpp);
-extern void build_copy_frame(FilterBuilder *builder, const BuilderMethods *methods, MemoryContext context,
-							 const bf_filter *filter);
-extern void build_set_class(FilterBuilder *builder, const KeyClass *key);
+/* Whoever has this Datum may change the object. */
+static inline Datum
+filter_object_datum(FilterObject *object)
+{
+	return EOHPGetRWDatum(&object->header);
+}
+
+/* The object behind a Datum, or NULL if that is something else. */
+static inline FilterObject *
+filter_object(Datum value)
+{
+	FilterObject *object;
+	varatt_expanded pointer;
+
+	if (!VARATT_IS_EXTERNAL_EXPANDED(DatumGetPointer(value)))
+		return NULL;
+	memcpy(&pointer, VARDATA_EXTERNAL(DatumGetPointer(value)), sizeof(pointer));
+	object = (FilterObject *) pointer.eohptr;
+	Assert(VARATT_IS_EXPANDED_HEADER(object));
+	return object->header.vl_len_ == EOH_HEADER_MAGIC && object->magic == FILTER_OBJECT_MAGIC ? object : NULL;
+}
+
+/* The same, if it may be changed. */
+static inline FilterObject *
+filter_object_to_change(Datum value)
+{
+	return VARATT_IS_EXTERNAL_EXPANDED_RW(DatumGetPointer(value)) ? filter_object(value) : NULL;
+}
+
+/* Functions of filters refuse objects that are not one. */
+static inline void
+filter_object_check(const FilterObject *object)
+{
+	if (object->is_state)
+		value_refuse_unfinished();
+}
+
+/* The filter as a flat value: as it stands, or as an aggregate finishes it. */
+extern struct varlena *builder_flat(bf_mutable *filter);
+extern struct varlena *builder_finish(bf_mutable *filter);
 
 #endif							/* BF_BUILDER_H */

@@ -102,18 +102,6 @@ key_set_class_of_type(KeyType *type, uint8 scheme, const char *kind)
 	ReleaseSysCache(tuple);
 }
 
-/* The class of a key in words, in the server's encoding. */
-char *
-key_class_label(const KeyClass *class)
-{
-	char	   *name;
-
-	if (class->code != BF_CLASS_NAMED)
-		return pstrdup(bf_class_label(class->code));
-	name = pnstrdup(class->name, class->name_length);
-	return pg_any_to_server(name, class->name_length, PG_UTF8);
-}
-
 /* ----------------------------------------------------------------
  * Refusals
  * ----------------------------------------------------------------

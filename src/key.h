@@ -7,16 +7,11 @@
 
 #include "compat.h"
 
+#include "utils/array.h"
+
 #include "core/format.h"
 
-/* What kind of key it is and which function hashed it. */
-typedef struct KeyClass
-{
-	uint8		scheme;			/* bf_scheme */
-	uint8		code;			/* bf_class */
-	uint8		name_length;	/* of BF_CLASS_NAMED */
-	const char *name;			/* UTF-8, not terminated */
-} KeyClass;
+typedef bf_key_class KeyClass;
 
 /*
  * How to hash the values of one SQL type.  Made once per call site by
@@ -59,7 +54,36 @@ key_hash(KeyType *type, Datum value)
 
 /* Arguments of the function being called. */
 extern KeyType *key_type_of_argument(FunctionCallInfo fcinfo, int argument);
+
+/* The same, found out at the first call and kept in *cache. */
+static inline KeyType *
+key_type_of_call(FunctionCallInfo fcinfo, int argument, KeyType **cache)
+{
+	if (unlikely(*cache == NULL))
+		*cache = key_type_of_argument(fcinfo, argument);
+	return *cache;
+}
+
 extern void key_check_text_aggregate(FunctionCallInfo fcinfo);
+extern bool key_aggregate_has_transition(Oid aggregate, Oid transition);
+
+/* The keys of an array argument, hashed. */
+typedef struct KeyArray
+{
+	AnyArrayType *array;
+	KeyClass	class;			/* none if there are no keys */
+	int			items;
+	bool	   *nulls;			/* one for each item */
+	uint64	   *hashes;			/* one for each that is not null */
+	Size		n;
+} KeyArray;
+
+extern KeyArray key_array_of_argument(FunctionCallInfo fcinfo, int argument, KeyType **cache);
+
+/* Classes. */
+extern char *key_class_label(const KeyClass *class);
+extern void key_class_compare(const KeyClass *filter, const KeyClass *key);
+extern void key_class_check_same(const KeyClass *a, const KeyClass *b);
 
 static inline bool
 key_class_equal(const KeyClass *a, const KeyClass *b)
@@ -68,6 +92,12 @@ key_class_equal(const KeyClass *a, const KeyClass *b)
 		(a->name_length == 0 || memcmp(a->name, b->name, a->name_length) == 0);
 }
 
-extern char *key_class_label(const KeyClass *class);
+/* Does a key fit the class of a filter?  An error if not. */
+static inline void
+key_class_check(const KeyClass *filter, const KeyClass *key)
+{
+	if (unlikely(filter->code != key->code || filter->scheme != key->scheme || key->code == BF_CLASS_NAMED))
+		key_class_compare(filter, key);
+}
 
 #endif							/* BF_KEY_H */

@@ -23,7 +23,8 @@
 #include "utils/lsyscache.h"
 #include "utils/selfuncs.h"
 
-#include "filter.h"
+#include "core/query.h"
+#include "value.h"
 
 /* A filter that is made while the query runs, to thin out a join's input. */
 #define PREFILTER_SELECTIVITY	0.95
@@ -60,7 +61,7 @@ static ColumnShare
 look_at_column(const bf_filter *filter, VariableStatData *column, Oid typid)
 {
 	ColumnShare share = {0};
-	KeyClass	class = filter_class(filter);
+	KeyClass	class = filter->header.class;
 	AttStatsSlot slot;
 	KeyType    *type;
 
@@ -129,7 +130,7 @@ contains_selectivity(PlannerInfo *root, List *args, int varRelid)
 
 		if (constant->constisnull)
 			return 0.0;
-		filter_open(&filter, filter_detoast(constant->constvalue));
+		value_open(&filter, PG_DETOAST_DATUM_PACKED(constant->constvalue));
 		examine_variable(root, lsecond(args), varRelid, &column);
 		selectivity = constant_selectivity(&filter, &column, exprType(lsecond(args)));
 		ReleaseVariableStats(column);

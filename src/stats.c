@@ -11,7 +11,8 @@
 #include "utils/builtins.h"
 #include "utils/tuplestore.h"
 
-#include "filter.h"
+#include "core/query.h"
+#include "value.h"
 
 PG_FUNCTION_INFO_V1(filter_cardinality);
 Datum
@@ -19,7 +20,7 @@ filter_cardinality(PG_FUNCTION_ARGS)
 {
 	bf_filter	filter;
 
-	filter_open_argument(&filter, fcinfo, 0);
+	value_open_argument(&filter, fcinfo, 0);
 	PG_RETURN_INT64((int64) rint(bf_filter_census(&filter).keys));
 }
 
@@ -29,7 +30,7 @@ filter_fpp(PG_FUNCTION_ARGS)
 {
 	bf_filter	filter;
 
-	filter_open_argument(&filter, fcinfo, 0);
+	value_open_argument(&filter, fcinfo, 0);
 	PG_RETURN_FLOAT8(bf_filter_census(&filter).fpp);
 }
 
@@ -47,7 +48,7 @@ PG_FUNCTION_INFO_V1(bloom_stats);
 Datum
 bloom_stats(PG_FUNCTION_ARGS)
 {
-	struct varlena *image = PG_GETARG_FILTER_P(0);
+	struct varlena *image;
 	TupleDesc	desc = result_type(fcinfo);
 	bf_filter	filter;
 	bf_census	census;
@@ -59,9 +60,9 @@ bloom_stats(PG_FUNCTION_ARGS)
 	Datum		values[13];
 	bool		nulls[13] = {0};
 
-	filter_open(&filter, image);
+	image = value_open_argument(&filter, fcinfo, 0);
 	census = bf_filter_census(&filter);
-	class = filter_class(&filter);
+	class = filter.header.class;
 	for (int i = 0; i < filter.layers; i++)
 	{
 		const bf_layer *layer = &filter.layer[i];
@@ -80,11 +81,11 @@ bloom_stats(PG_FUNCTION_ARGS)
 	values[4] = Int64GetDatum(capacity);
 	values[5] = Int64GetDatum((int64) rint(census.keys));
 	values[6] = Float8GetDatum(line_bits > 0 ? (double) census.bits_set / (double) line_bits : 0.0);
-	values[7] = Float8GetDatum(filter.fpp);
+	values[7] = Float8GetDatum(filter.header.fpp);
 	values[8] = Float8GetDatum(census.fpp);
-	values[9] = Int32GetDatum(filter.growth);
-	values[10] = Int32GetDatum(filter.max_layers);
-	nulls[10] = filter.max_layers == 0;
+	values[9] = Int32GetDatum(filter.header.growth);
+	values[10] = Int32GetDatum(filter.header.max_layers);
+	nulls[10] = filter.header.max_layers == 0;
 	values[11] = CStringGetTextDatum(key_class_label(&class));
 	nulls[11] = class.code == BF_CLASS_NONE;
 	values[12] = Int32GetDatum(BF_FORMAT_VERSION);
@@ -99,12 +100,12 @@ bloom_layers(PG_FUNCTION_ARGS)
 	bf_filter	filter;
 	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
 
-	filter_open_argument(&filter, fcinfo, 0);
+	value_open_argument(&filter, fcinfo, 0);
 	InitMaterializedSRF(fcinfo, 0);
 	for (int i = 0; i < filter.layers; i++)
 	{
 		const bf_layer *layer = &filter.layer[i];
-		bf_census	census = bf_layer_census(layer);
+		bf_census	census = bf_layer_census(filter.header.host, layer);
 		Datum		values[7];
 		bool		nulls[7] = {0};
 
@@ -126,7 +127,7 @@ PG_FUNCTION_INFO_V1(cuckoo_stats);
 Datum
 cuckoo_stats(PG_FUNCTION_ARGS)
 {
-	struct varlena *image = PG_GETARG_FILTER_P(0);
+	struct varlena *image;
 	TupleDesc	desc = result_type(fcinfo);
 	bf_filter	filter;
 	const bf_layer *layer = &filter.layer[0];
@@ -136,9 +137,9 @@ cuckoo_stats(PG_FUNCTION_ARGS)
 	Datum		values[12];
 	bool		nulls[12] = {0};
 
-	filter_open(&filter, image);
+	image = value_open_argument(&filter, fcinfo, 0);
 	census = bf_filter_census(&filter);
-	class = filter_class(&filter);
+	class = filter.header.class;
 	slots = layer->table.buckets * BF_BUCKET_SLOTS;
 	values[0] = Int64GetDatum((int64) (VARSIZE_ANY_EXHDR(image) + VARHDRSZ));
 	values[1] = Int64GetDatum((int64) (slots * layer->table.slot_bits));
@@ -147,9 +148,9 @@ cuckoo_stats(PG_FUNCTION_ARGS)
 	values[4] = Int64GetDatum((int64) rint(census.keys));
 	values[5] = Float8GetDatum(slots > 0 ? (double) layer->used / (double) slots : 0.0);
 	values[6] = Int64GetDatum((int64) layer->count);
-	values[7] = Float8GetDatum(filter.fpp);
+	values[7] = Float8GetDatum(filter.header.fpp);
 	values[8] = Float8GetDatum(census.fpp);
-	values[9] = Int32GetDatum(filter.growth);
+	values[9] = Int32GetDatum(filter.header.growth);
 	values[10] = CStringGetTextDatum(key_class_label(&class));
 	nulls[10] = class.code == BF_CLASS_NONE;
 	values[11] = Int32GetDatum(BF_FORMAT_VERSION);
@@ -166,7 +167,7 @@ plan_record(FunctionCallInfo fcinfo, bf_filter *filter, int64 capacity, int32 th
 	bool		nulls[3] = {0};
 
 	filter->layers = 1;
-	filter->key_class = BF_CLASS_INTEGER;
+	filter->header.class.code = BF_CLASS_INTEGER;
 	bytes = (int64) bf_filter_size(filter) + VARHDRSZ;
 	values[0] = Int64GetDatum(bytes);
 	values[1] = Float8GetDatum((double) bytes * 8 / (double) capacity);
@@ -179,7 +180,7 @@ Datum
 bloom_plan(PG_FUNCTION_ARGS)
 {
 	int64		capacity = PG_GETARG_INT64(0);
-	bf_shape	shape = filter_shape(capacity, PG_GETARG_FLOAT8(1));
+	bf_shape	shape = value_shape(capacity, PG_GETARG_FLOAT8(1));
 	bf_filter	filter;
 
 	memset(&filter, 0, sizeof(filter));
@@ -199,11 +200,11 @@ cuckoo_plan(PG_FUNCTION_ARGS)
 	bf_layer   *layer = &filter.layer[0];
 
 	memset(&filter, 0, sizeof(filter));
-	filter_check_capacity(capacity);
-	filter_check_fpp(fpp);
-	filter_check_cuckoo_growth(growth);
+	value_check_capacity(capacity);
+	value_check_fpp(fpp);
+	value_check_cuckoo_growth(growth);
 	layer->table = bf_table_for((uint64) capacity, fpp, (unsigned) growth);
-	filter_check_words(bf_table_words(layer->table), capacity, fpp);
+	value_check_words(bf_table_words(layer->table), capacity, fpp);
 	layer->form = BF_FORM_TABLE;
 	return plan_record(fcinfo, &filter, capacity, layer->table.slot_bits);
 }

@@ -30,7 +30,7 @@ bf_base64_encoded_size(size_t n)
 }
 
 void
-bf_base64_encode(char *string, const uint8_t *bytes, size_t n)
+bf_base64_encode(bf_host host, char *string, const uint8_t *bytes, size_t n)
 {
 	size_t		i = 0;
 
@@ -43,7 +43,7 @@ bf_base64_encode(char *string, const uint8_t *bytes, size_t n)
 		*string++ = alphabet[triple >> 6 & 63];
 		*string++ = alphabet[triple & 63];
 		if (i % (BF_POLL_EVERY * 3) == 0)
-			bf_poll();
+			bf_poll(host);
 	}
 	if (i < n)
 	{
@@ -75,7 +75,7 @@ bf_base64_decoded_size(const char *string, size_t length, size_t *n)
  * wrong character.
  */
 bool
-bf_base64_decode(uint8_t *bytes, const char *string, size_t length, size_t *bad)
+bf_base64_decode(bf_host host, uint8_t *bytes, const char *string, size_t length, size_t *bad)
 {
 	size_t		n;
 
@@ -113,7 +113,7 @@ bf_base64_decode(uint8_t *bytes, const char *string, size_t length, size_t *bad)
 			return false;
 		}
 		if (i % (BF_POLL_EVERY * 4) == 0)
-			bf_poll();
+			bf_poll(host);
 	}
 	return true;
 }

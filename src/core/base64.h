@@ -5,11 +5,11 @@
 #ifndef BF_BASE64_H
 #define BF_BASE64_H
 
-#include "portable.h"
+#include "host.h"
 
 extern size_t bf_base64_encoded_size(size_t n);
-extern void bf_base64_encode(char *string, const uint8_t *bytes, size_t n);
+extern void bf_base64_encode(bf_host host, char *string, const uint8_t *bytes, size_t n);
 extern bool bf_base64_decoded_size(const char *string, size_t length, size_t *n);
-extern bool bf_base64_decode(uint8_t *bytes, const char *string, size_t length, size_t *bad);
+extern bool bf_base64_decode(bf_host host, uint8_t *bytes, const char *string, size_t length, size_t *bad);
 
 #endif							/* BF_BASE64_H */

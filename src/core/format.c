@@ -1,6 +1,6 @@
 /*
  * format.c
- *		Reader, writer and validator of the filter format.
+ *		The layout of a filter's bytes: opening, writing and validating them.
  *
  * Layout (docs/FORMAT.md): a header of 28 bytes that ends with the first
  * layer's entry; the name of the key class if it has no number; the entries of
@@ -10,10 +10,9 @@
  * Offsets below count from the first byte of the filter.  Alignment counts
  * from the length word that PostgreSQL keeps before it.
  */
-#include <math.h>
-
 #include "format.h"
 #include "hashlist.h"
+#include "query.h"
 
 static const char *const class_labels[BF_CLASS_COUNT] = {
 	"none", "integer", "text", "uuid", "bytea", "boolean", "float", "numeric",
@@ -23,9 +22,33 @@ static const char *const class_labels[BF_CLASS_COUNT] = {
 
 /* The label of a numbered class; NULL for numbers that mean nothing. */
 const char *
-bf_class_label(unsigned key_class)
+bf_class_label(unsigned code)
 {
-	return key_class < BF_CLASS_COUNT ? class_labels[key_class] : NULL;
+	return code < BF_CLASS_COUNT ? class_labels[code] : NULL;
+}
+
+/*
+ * Give a header its class.  A name is copied: the header may live longer than the
+ * key that it comes from.
+ */
+void
+bf_header_set_class(bf_header *header, const bf_key_class *class)
+{
+	bf_key_class own = *class;
+
+	own.name = NULL;
+	if (class->name_length > 0)
+		own.name = memcpy(bf_allocate(header->host, class->name_length), class->name, class->name_length);
+	header->class = own;
+}
+
+/* A header of another host's filter. */
+void
+bf_header_copy(bf_header *header, const bf_header *from, bf_host host)
+{
+	*header = *from;
+	header->host = host;
+	bf_header_set_class(header, &from->class);
 }
 
 /* The next offset that is a multiple of `to` when the length word counts. */
@@ -50,11 +73,11 @@ size_code(const bf_filter *filter)
 	unsigned	group = layer->shape.groups - 1U;
 
 	if (filter->layers > 1 || layer->form != BF_FORM_LINES ||
-		filter->key_class < BF_CLASS_INTEGER || filter->key_class > BF_CLASS_UUID ||
+		filter->header.class.code < BF_CLASS_INTEGER || filter->header.class.code > BF_CLASS_UUID ||
 		probes < first_probes[group])
 		return BF_SIZE_CODE_HEADER;
 	return (first_code[group] + probes - first_probes[group]) * 3 +
-		(filter->key_class - BF_CLASS_INTEGER);
+		(filter->header.class.code - BF_CLASS_INTEGER);
 }
 
 /*
@@ -62,7 +85,7 @@ size_code(const bf_filter *filter)
  * describe the filter as far as probing it needs.
  */
 bool
-bf_filter_of_size(bf_filter *filter, uint64_t size)
+bf_filter_of_size(bf_filter *filter, bf_host host, uint64_t size)
 {
 	unsigned	code = (unsigned) ((size + BF_LENGTH_WORD) % BF_LINE_BYTES);
 	unsigned	group = 0;
@@ -70,13 +93,16 @@ bf_filter_of_size(bf_filter *filter, uint64_t size)
 
 	if (size + BF_LENGTH_WORD < BF_WIDE_BYTES || code >= BF_SIZE_CODE_HEADER)
 		return false;
+	if ((size + BF_LENGTH_WORD) / BF_LINE_BYTES - 1 == BF_SPILL_LINES)
+		return false;			/* it may be unfinished: the header says */
 	while (group + 1 < BF_MAX_GROUPS && code / 3 >= first_code[group + 1])
 		group++;
-	filter->kind = BF_KIND_BLOOM;
-	filter->scheme = BF_SCHEME_CANONICAL;
-	filter->key_class = (uint8_t) (BF_CLASS_INTEGER + code % 3);
-	filter->name_length = 0;
-	filter->name = NULL;
+	filter->header.host = host;
+	filter->header.kind = BF_KIND_BLOOM;
+	filter->header.class.scheme = BF_SCHEME_CANONICAL;
+	filter->header.class.code = (uint8_t) (BF_CLASS_INTEGER + code % 3);
+	filter->header.class.name_length = 0;
+	filter->header.class.name = NULL;
 	filter->layers = 1;
 	layer->form = BF_FORM_LINES;
 	layer->count = 0;
@@ -94,8 +120,8 @@ contents_offset(const bf_filter *filter)
 {
 	uint64_t	offset = BF_HEADER_BYTES;
 
-	if (filter->key_class == BF_CLASS_NAMED)
-		offset = align(offset + 1 + filter->name_length, 8);
+	if (filter->header.class.code == BF_CLASS_NAMED)
+		offset = align(offset + 1 + filter->header.class.name_length, 8);
 	return align(offset + (filter->layers - 1) * (uint64_t) BF_LAYER_BYTES, 8);
 }
 
@@ -171,22 +197,22 @@ bf_filter_write(bf_filter *filter, uint8_t *bytes, size_t n)
 	uint64_t	offset = BF_HEADER_BYTES;
 
 	memset(bytes, 0, (size_t) contents_offset(filter));
-	bytes[0] = (uint8_t) filter->kind;
-	bytes[1] = (uint8_t) (filter->kind >> 8);
+	bytes[0] = (uint8_t) filter->header.kind;
+	bytes[1] = (uint8_t) (filter->header.kind >> 8);
 	bytes[2] = BF_FORMAT_VERSION;
-	bytes[3] = filter->scheme;
-	bytes[4] = filter->key_class;
+	bytes[3] = filter->header.class.scheme;
+	bytes[4] = filter->header.class.code;
 	bytes[5] = filter->layers;
-	bytes[6] = filter->growth;
-	bytes[7] = filter->max_layers;
-	memcpy(&fpp_bits, &filter->fpp, sizeof(fpp_bits));
+	bytes[6] = filter->header.growth;
+	bytes[7] = filter->header.max_layers;
+	memcpy(&fpp_bits, &filter->header.fpp, sizeof(fpp_bits));
 	bf_store64(bytes + 8, fpp_bits);
 	write_layer_entry(bytes + 16, &filter->layer[0]);
-	if (filter->key_class == BF_CLASS_NAMED)
+	if (filter->header.class.code == BF_CLASS_NAMED)
 	{
-		bytes[offset] = filter->name_length;
-		memcpy(bytes + offset + 1, filter->name, filter->name_length);
-		offset = align(offset + 1 + filter->name_length, 8);
+		bytes[offset] = filter->header.class.name_length;
+		memcpy(bytes + offset + 1, filter->header.class.name, filter->header.class.name_length);
+		offset = align(offset + 1 + filter->header.class.name_length, 8);
 	}
 	for (unsigned i = 1; i < filter->layers; i++)
 		write_layer_entry(bytes + offset + (i - 1) * BF_LAYER_BYTES, &filter->layer[i]);
@@ -221,7 +247,7 @@ read_table(bf_layer *layer, uint64_t buckets, uint8_t slot_bits)
 	layer->table.slot_bits = slot_bits;
 	if (buckets == 0)
 	{
-		/* not sized yet: an aggregate's list */
+		/* the state of an aggregate, sized at the end */
 		if (layer->form != BF_FORM_COUNTS || slot_bits != 0)
 			return "It has no buckets, but is not an unfinished list of hashes.";
 		return NULL;
@@ -234,6 +260,21 @@ read_table(bf_layer *layer, uint64_t buckets, uint8_t slot_bits)
 	return NULL;
 }
 
+/* Where the first layer's entry is in the header. */
+#define FIRST_ENTRY		(BF_HEADER_BYTES - BF_LAYER_BYTES)
+
+static uint64_t
+entry_capacity(const uint8_t *entry)
+{
+	return bf_load32(entry + 4) | (uint64_t) entry[8] << 32 | (uint64_t) entry[9] << 40;
+}
+
+bool
+bf_header_is_unfinished(const uint8_t *head)
+{
+	return bf_load32(head + FIRST_ENTRY) == 0 || entry_capacity(head + FIRST_ENTRY) == 0;
+}
+
 /* Read and check one layer's entry. */
 static const char *
 read_layer_entry(bf_layer *layer, const uint8_t *from, uint16_t kind)
@@ -241,7 +282,7 @@ read_layer_entry(bf_layer *layer, const uint8_t *from, uint16_t kind)
 	uint64_t	words = bf_load32(from);
 
 	memset(layer, 0, sizeof(*layer));
-	layer->capacity = bf_load32(from + 4) | (uint64_t) from[8] << 32 | (uint64_t) from[9] << 40;
+	layer->capacity = entry_capacity(from);
 	if (layer->capacity > BF_MAX_CAPACITY)
 		return "A layer's capacity is out of range.";
 	layer->form = (bf_form) from[11];
@@ -258,8 +299,8 @@ read_layer_entry(bf_layer *layer, const uint8_t *from, uint16_t kind)
 		return "A layer is larger than a filter may be.";
 	if (words == 0)
 	{
-		/* not sized yet: an aggregate's list */
-		if (layer->form != BF_FORM_LIST || layer->capacity != 0 || from[10] != 0)
+		/* the state of an aggregate, sized at the end */
+		if (layer->form != BF_FORM_LIST || from[10] != 0)
 			return "A layer has no lines, but is not an unfinished list of hashes.";
 	}
 	else if (layer->shape.groups < 1 || layer->shape.groups > BF_MAX_GROUPS ||
@@ -270,15 +311,15 @@ read_layer_entry(bf_layer *layer, const uint8_t *from, uint16_t kind)
 	return NULL;
 }
 
-static bool
-all_zero(const uint8_t *bytes, uint64_t n)
+bool
+bf_bytes_are_zero(bf_host host, const uint8_t *bytes, uint64_t n)
 {
 	for (uint64_t i = 0; i < n; i++)
 	{
 		if (bytes[i] != 0)
 			return false;
 		if (i % (BF_POLL_EVERY * 64) == 0)
-			bf_poll();
+			bf_poll(host);
 	}
 	return true;
 }
@@ -293,7 +334,7 @@ all_zero(const uint8_t *bytes, uint64_t n)
  * filter's size.  bf_filter_validate adds the rest.
  */
 static inline const char *
-open_filter(bf_filter *filter, uint64_t n, bf_fetch fetch, void *arg)
+open_filter(bf_filter *filter, bf_host host, uint64_t n, bf_fetch fetch, void *arg)
 {
 	uint64_t	offset = BF_HEADER_BYTES;
 	uint64_t	fpp_bits;
@@ -304,44 +345,45 @@ open_filter(bf_filter *filter, uint64_t n, bf_fetch fetch, void *arg)
 	if (n < BF_HEADER_BYTES)
 		return "It is shorter than the header of a filter.";
 	head = fetch(arg, 0, (size_t) fetched);
-	filter->kind = (uint16_t) (head[0] | head[1] << 8);
-	if (filter->kind != BF_KIND_BLOOM && filter->kind != BF_KIND_CUCKOO)
+	filter->header.host = host;
+	filter->header.kind = (uint16_t) (head[0] | head[1] << 8);
+	if (filter->header.kind != BF_KIND_BLOOM && filter->header.kind != BF_KIND_CUCKOO)
 		return "It does not begin like a filter of this type.";
 	if (head[2] != BF_FORMAT_VERSION)
 		return "Its format version is not known to this version of the extension.";
-	filter->scheme = head[3];
-	filter->key_class = head[4];
+	filter->header.class.scheme = head[3];
+	filter->header.class.code = head[4];
 	filter->layers = head[5];
-	filter->growth = head[6];
-	filter->max_layers = head[7];
+	filter->header.growth = head[6];
+	filter->header.max_layers = head[7];
 	fpp_bits = bf_load64(head + 8);
-	memcpy(&filter->fpp, &fpp_bits, sizeof(fpp_bits));
+	memcpy(&filter->header.fpp, &fpp_bits, sizeof(fpp_bits));
 
-	if (filter->scheme > BF_SCHEME_SERVER_BE)
+	if (filter->header.class.scheme > BF_SCHEME_SERVER_BE)
 		return "Its hash scheme is not known to this version of the extension.";
-	if (filter->key_class >= BF_CLASS_COUNT && filter->key_class != BF_CLASS_NAMED)
+	if (filter->header.class.code >= BF_CLASS_COUNT && filter->header.class.code != BF_CLASS_NAMED)
 		return "Its key class is not known to this version of the extension.";
-	if (filter->layers < 1 || filter->layers > (filter->kind == BF_KIND_CUCKOO ? 1 : BF_MAX_LAYERS))
+	if (filter->layers < 1 || filter->layers > (filter->header.kind == BF_KIND_CUCKOO ? 1 : BF_MAX_LAYERS))
 		return "Its number of layers is out of range.";
-	if (!(filter->fpp >= BF_MIN_FPP && filter->fpp < 1))
+	if (!(filter->header.fpp >= BF_MIN_FPP && filter->header.fpp < 1))
 		return "Its false-positive probability is out of range.";
 
-	filter->name = NULL;
-	filter->name_length = 0;
-	if (filter->key_class == BF_CLASS_NAMED)
+	filter->header.class.name = NULL;
+	filter->header.class.name_length = 0;
+	if (filter->header.class.code == BF_CLASS_NAMED)
 	{
 		if (n < offset + 1 || n < align(offset + 1 + head[offset], 8))
 			return "It ends before its key class does.";
-		filter->name_length = head[offset];
-		filter->name = (const char *) head + offset + 1;
-		offset = align(offset + 1 + filter->name_length, 8);
+		filter->header.class.name_length = head[offset];
+		filter->header.class.name = (const char *) head + offset + 1;
+		offset = align(offset + 1 + filter->header.class.name_length, 8);
 	}
 	if (n < contents_offset(filter))
 		return "It ends before its list of layers does.";
 	for (unsigned i = 0; i < filter->layers; i++)
 	{
-		problem = read_layer_entry(&filter->layer[i], i == 0 ? head + 16 :
-								   head + offset + (i - 1) * BF_LAYER_BYTES, filter->kind);
+		problem = read_layer_entry(&filter->layer[i], i == 0 ? head + FIRST_ENTRY :
+								   head + offset + (i - 1) * BF_LAYER_BYTES, filter->header.kind);
 		if (problem != NULL)
 			return problem;
 	}
@@ -387,9 +429,9 @@ fetch_from_memory(void *arg, uint64_t offset, size_t n)
 
 /* Read the structure of a filter that is in memory. */
 const char *
-bf_filter_open(bf_filter *filter, const uint8_t *bytes, size_t n)
+bf_filter_open(bf_filter *filter, bf_host host, const uint8_t *bytes, size_t n)
 {
-	const char *problem = open_filter(filter, n, fetch_from_memory, (void *) bytes);
+	const char *problem = open_filter(filter, host, n, fetch_from_memory, (void *) bytes);
 
 	if (problem == NULL)
 	{
@@ -405,9 +447,9 @@ bf_filter_open(bf_filter *filter, const uint8_t *bytes, size_t n)
  * happens here if there are several lists of hashes.
  */
 const char *
-bf_filter_open_pieces(bf_filter *filter, uint64_t size, bf_fetch fetch, void *arg)
+bf_filter_open_pieces(bf_filter *filter, bf_host host, uint64_t size, bf_fetch fetch, void *arg)
 {
-	return open_filter(filter, size, fetch, arg);
+	return open_filter(filter, host, size, fetch, arg);
 }
 
 /* The parts of the bytes that mean nothing have to be zero. */
@@ -417,11 +459,11 @@ padding_is_zero(const bf_filter *filter, const uint8_t *bytes, size_t n)
 	uint64_t	offset = BF_HEADER_BYTES;
 	uint64_t	end;
 
-	if (filter->key_class == BF_CLASS_NAMED)
+	if (filter->header.class.code == BF_CLASS_NAMED)
 	{
-		end = offset + 1 + filter->name_length;
+		end = offset + 1 + filter->header.class.name_length;
 		offset = align(end, 8);
-		if (!all_zero(bytes + end, offset - end))
+		if (!bf_bytes_are_zero(filter->header.host, bytes + end, offset - end))
 			return false;
 	}
 	end = offset + (filter->layers - 1) * (uint64_t) BF_LAYER_BYTES;
@@ -430,11 +472,11 @@ padding_is_zero(const bf_filter *filter, const uint8_t *bytes, size_t n)
 		const bf_layer *layer = &filter->layer[i];
 		uint64_t	start = layer->offset - bf_layer_head_bytes(layer);
 
-		if (!all_zero(bytes + end, start - end))
+		if (!bf_bytes_are_zero(filter->header.host, bytes + end, start - end))
 			return false;
 		end = start + bf_layer_bytes(layer);
 	}
-	return all_zero(bytes + end, n - end);
+	return bf_bytes_are_zero(filter->header.host, bytes + end, n - end);
 }
 
 /* What is special in the contents of a cuckoo filter. */
@@ -446,22 +488,22 @@ validate_cuckoo(const bf_filter *filter)
 	uint64_t	distinct = layer->count;
 	const char *problem;
 
-	if (filter->growth == 1 || filter->growth > BF_MAX_CUCKOO_GROWTH ||
-		(filter->growth & (filter->growth - 1)) != 0 || filter->max_layers != 0)
+	if (filter->header.growth == 1 || filter->header.growth > BF_MAX_CUCKOO_GROWTH ||
+		(filter->header.growth & (filter->header.growth - 1)) != 0 || filter->header.max_layers != 0)
 		return "Its rule of growth is contradictory.";
-	if (!bf_list_is_sorted(layer->list, layer->count))
+	if (!bf_list_is_sorted(filter->header.host, layer->list, layer->count))
 		return "Its list of numbers is not in ascending order.";
 	if (layer->count > 0 && layer->table.buckets > 0 &&
 		bf_load64(layer->list + ((uint64_t) layer->count - 1) * 8) >= bf_table_range(layer->table))
 		return "Its list has a number that is out of range.";
-	if (!all_zero(counts + layer->count, (8 - layer->count % 8) % 8))
+	if (!bf_bytes_are_zero(filter->header.host, counts + layer->count, (8 - layer->count % 8) % 8))
 		return "Bytes that have to be zero are not.";
 	if (layer->form == BF_FORM_TABLE)
 	{
-		problem = bf_table_check(layer->data, layer->table, layer->used);
+		problem = bf_table_check(filter->header.host, layer->data, layer->table, layer->used);
 		if (problem != NULL)
 			return problem;
-		distinct = bf_layer_distinct(layer);
+		distinct = bf_layer_distinct(filter->header.host, layer);
 	}
 	for (uint64_t i = 0; i < layer->count; i++)
 	{
@@ -471,7 +513,7 @@ validate_cuckoo(const bf_filter *filter)
 			bf_table_find(layer->data, layer->table, bf_load64(layer->list + i * 8)))
 			return "A key is there more often than it can be.";
 		if (i % BF_POLL_EVERY == 0)
-			bf_poll();
+			bf_poll(filter->header.host);
 	}
 	if (bf_keep_counts(layer->table, distinct) != (layer->form == BF_FORM_COUNTS))
 		return "It has the wrong one of its two forms for as many keys.";
@@ -483,14 +525,14 @@ validate_cuckoo(const bf_filter *filter)
  * state) pass here before anything else reads them.
  */
 const char *
-bf_filter_validate(const uint8_t *bytes, size_t n, uint16_t kind)
+bf_filter_validate(bf_host host, const uint8_t *bytes, size_t n, uint16_t kind)
 {
 	bf_filter	filter;
-	const char *problem = bf_filter_open(&filter, bytes, n);
+	const char *problem = bf_filter_open(&filter, host, bytes, n);
 
 	if (problem != NULL)
 		return problem;
-	if (filter.kind != kind)
+	if (filter.header.kind != kind)
 		return "It does not begin like a filter of this type.";
 	if (n + BF_LENGTH_WORD > BF_MAX_BYTES)
 		return "It is larger than a filter may be.";
@@ -500,18 +542,21 @@ bf_filter_validate(const uint8_t *bytes, size_t n, uint16_t kind)
 		if (problem != NULL)
 			return problem;
 	}
-	if (filter.growth > BF_MAX_GROWTH || filter.max_layers > BF_MAX_LAYERS ||
-		(filter.max_layers > 0 && (filter.growth != 1 || filter.layers > filter.max_layers)))
+	if (filter.header.growth > BF_MAX_GROWTH || filter.header.max_layers > BF_MAX_LAYERS ||
+		(filter.header.max_layers > 0 && (filter.header.growth != 1 || filter.layers > filter.header.max_layers)))
 		return "Its rule of growth is contradictory.";
-	if (filter.layer[0].capacity == 0 && (filter.layers > 1 || filter.max_layers > 0))
+	if (bf_filter_is_unfinished(&filter) && (filter.layers > 1 || filter.header.max_layers > 0))
 		return "It is unfinished, yet has several layers or may have.";
-	if (filter.key_class == BF_CLASS_NONE ? filter.scheme != BF_SCHEME_NONE :
-		filter.key_class == BF_CLASS_NAMED ? filter.scheme == BF_SCHEME_NONE :
-		filter.scheme != BF_SCHEME_CANONICAL)
+	if (filter.layer[0].form == BF_FORM_LINES && filter.layer[0].capacity == 0 &&
+		bf_shape_lines(filter.layer[0].shape) != BF_SPILL_LINES)
+		return "It is unfinished, yet has not as many lines as an aggregate gives it.";
+	if (filter.header.class.code == BF_CLASS_NONE ? filter.header.class.scheme != BF_SCHEME_NONE :
+		filter.header.class.code == BF_CLASS_NAMED ? filter.header.class.scheme == BF_SCHEME_NONE :
+		filter.header.class.scheme != BF_SCHEME_CANONICAL)
 		return "Its key class and its hash scheme contradict each other.";
-	if (filter.key_class == BF_CLASS_NAMED)
+	if (filter.header.class.code == BF_CLASS_NAMED)
 	{
-		if (filter.name_length == 0 || memchr(filter.name, 0, filter.name_length) != NULL)
+		if (filter.header.class.name_length == 0 || memchr(filter.header.class.name, 0, filter.header.class.name_length) != NULL)
 			return "The name of its key class is malformed.";
 	}
 
@@ -519,297 +564,19 @@ bf_filter_validate(const uint8_t *bytes, size_t n, uint16_t kind)
 	{
 		const bf_layer *layer = &filter.layer[i];
 
-		if (i > 0 && layer->capacity == 0)
+		if (i > 0 && (layer->capacity == 0 || layer->shape.words == 0))
 			return "A layer's capacity is out of range.";
 		if (layer->form != BF_FORM_LIST)
 			continue;
 		if (!bf_keep_list(layer->shape, layer->count))
 			return "A list of hashes is longer than it may be.";
-		if (!bf_list_is_sorted(layer->data, layer->count))
+		if (!bf_list_is_sorted(host, layer->data, layer->count))
 			return "A list of hashes is not in ascending order.";
 	}
 	if (!padding_is_zero(&filter, bytes, n))
 		return "Bytes that have to be zero are not.";
-	if (filter.key_class == BF_CLASS_NONE && !bf_filter_is_empty(&filter))
+	if (filter.header.class.code == BF_CLASS_NONE && !bf_filter_is_empty(&filter))
 		return "It holds keys, but of no class.";
 	return NULL;
 }
 
-bool
-bf_layer_is_empty(const bf_layer *layer)
-{
-	if (layer->form == BF_FORM_LINES)
-		return all_zero(layer->data, bf_layer_bytes(layer));
-	return layer->count == 0 && layer->used == 0;
-}
-
-bool
-bf_filter_is_empty(const bf_filter *filter)
-{
-	for (unsigned i = 0; i < filter->layers; i++)
-	{
-		if (!bf_layer_is_empty(&filter->layer[i]))
-			return false;
-	}
-	return true;
-}
-
-/* ----------------------------------------------------------------
- * Multisets
- * ----------------------------------------------------------------
- */
-
-/* The largest number that there may be. */
-static uint64_t
-largest_number(bf_table table)
-{
-	return table.buckets == 0 ? UINT64_MAX : bf_table_range(table) - 1;
-}
-
-/* How many copies does the list count? */
-unsigned
-bf_layer_listed(const bf_layer *layer, uint64_t number)
-{
-	size_t		place;
-
-	if (layer->count == 0)
-		return 0;
-	place = bf_list_search(layer->list, layer->count, number, largest_number(layer->table));
-	return place < layer->count ? layer->list[(uint64_t) layer->count * 8 + place] : 0;
-}
-
-/* How many are there? */
-unsigned
-bf_layer_copies(const bf_layer *layer, uint64_t number)
-{
-	return bf_layer_listed(layer, number) +
-		(layer->form == BF_FORM_TABLE && bf_table_find(layer->data, layer->table, number));
-}
-
-/* How many distinct numbers? */
-uint64_t
-bf_layer_distinct(const bf_layer *layer)
-{
-	uint64_t	distinct = layer->used;
-
-	if (layer->form != BF_FORM_TABLE)
-		return layer->count;
-	for (uint64_t i = 0; i < layer->count; i++)
-	{
-		uint64_t	number = bf_load64(layer->list + i * 8);
-
-		if (number >= bf_table_range(layer->table) || !bf_table_find(layer->data, layer->table, number))
-			distinct++;
-		if (i % BF_POLL_EVERY == 0)
-			bf_poll();
-	}
-	return distinct;
-}
-
-/*
- * May the key with this hash have been added?  It is asked for in all layers, so
- * their memory is fetched at once.
- */
-bool
-bf_filter_contains(const bf_filter *filter, uint64_t hash)
-{
-	uint64_t	group_hash;
-
-	if (filter->layers == 1)
-		return bf_layer_contains(&filter->layer[0], hash);
-	group_hash = bf_group_hash(hash, 0);
-	for (unsigned i = filter->layers; i-- > 0;)
-	{
-		if (filter->layer[i].form == BF_FORM_LINES)
-			bf_line_prefetch(filter->layer[i].data, filter->layer[i].shape, group_hash);
-	}
-	for (unsigned i = filter->layers; i-- > 0;)
-	{
-		const bf_layer *layer = &filter->layer[i];
-
-		if (layer->form == BF_FORM_LINES ? bf_lines_test_from(layer->data, layer->shape, hash, group_hash) :
-			bf_layer_contains(layer, hash))
-			return true;
-	}
-	return false;
-}
-
-/* The same for many keys: memory is fetched for a batch of them at a time. */
-void
-bf_filter_contains_many(const bf_filter *filter, const uint64_t *hashes, size_t n, bool *found)
-{
-	if (filter->layers == 1 && filter->layer[0].form == BF_FORM_LINES)
-	{
-		bf_lines_test_many(filter->layer[0].data, filter->layer[0].shape, hashes, n, found);
-		return;
-	}
-	for (size_t i = 0; i < n; i++)
-	{
-		if (filter->layer[0].form == BF_FORM_TABLE && i + BF_BATCH < n)
-			bf_table_prefetch(filter->layer[0].data, filter->layer[0].table,
-							  bf_table_number(filter->layer[0].table, hashes[i + BF_BATCH]));
-		found[i] = bf_filter_contains(filter, hashes[i]);
-		if (i % BF_POLL_EVERY == 0)
-			bf_poll();
-	}
-}
-
-/* One layer's census, whatever its form; a list knows its keys exactly. */
-bf_census
-bf_layer_census(const bf_layer *layer)
-{
-	bf_census	census = {0, 0.0, 0.0};
-
-	if (layer->form == BF_FORM_LINES)
-		return bf_lines_census(layer->data, layer->shape);
-	census.keys = (double) bf_layer_distinct(layer);
-	if (layer->table.buckets == 0)
-		census.fpp = census.keys / 18446744073709551616.0;
-	else
-	{
-		/* keys of one number count once: there are a few more than numbers */
-		double		range = (double) bf_table_range(layer->table);
-
-		census.bits_set = layer->used;
-		census.fpp = census.keys / range;
-		census.keys = census.fpp < 1 ? -range * log1p(-census.fpp) : range;
-	}
-	return census;
-}
-
-/*
- * All layers together: keys add up (a key is in one layer only), and a stray
- * key passes if it passes in any.
- */
-bf_census
-bf_filter_census(const bf_filter *filter)
-{
-	bf_census	total = {0, 0.0, 0.0};
-
-	for (unsigned i = 0; i < filter->layers; i++)
-	{
-		bf_census	census = bf_layer_census(&filter->layer[i]);
-
-		total.bits_set += census.bits_set;
-		total.keys += census.keys;
-		total.fpp = total.fpp + census.fpp - total.fpp * census.fpp;
-	}
-	return total;
-}
-
-/* Hashes of a list fetched at a time: half a TOAST chunk. */
-#define LIST_WINDOW		128
-
-/*
- * How many entries of a list are between numbers so far apart?  Not more than
- * most; entries of damaged lists may be out of range.
- */
-static uint64_t
-entries_between(uint64_t distance, double density, uint64_t most)
-{
-	double		entries = (double) distance * density;
-
-	return entries < (double) most ? (uint64_t) entries : most;
-}
-
-/*
- * Is the number in a list that is stored elsewhere?  Numbers are uniform, so its
- * place is guessed from the whole list first, and after a look at that place
- * from there: the second window nearly always has it.  Bisect if not.
- */
-static bool
-list_contains_pieces(const bf_layer *layer, bf_fetch fetch, void *arg, uint64_t number)
-{
-	uint64_t	low = 0;
-	uint64_t	high = layer->count;
-	double		density = (double) layer->count / ((double) largest_number(layer->table) + 1.0);
-	uint64_t	guess = entries_between(number, density, high);
-
-	for (unsigned guesses = 1; low < high; guesses++)
-	{
-		uint64_t	start = guess > low + LIST_WINDOW / 2 ? guess - LIST_WINDOW / 2 : low;
-		uint64_t	n = LIST_WINDOW;
-		const uint8_t *window;
-		uint64_t	first;
-		uint64_t	last;
-
-		if (start >= high)
-			start = high > low + LIST_WINDOW ? high - LIST_WINDOW : low;
-		if (n > high - start)
-			n = high - start;
-		window = fetch(arg, layer->list_offset + start * 8, (size_t) n * 8);
-		first = bf_load64(window);
-		last = bf_load64(window + (n - 1) * 8);
-		if (number >= first && number <= last)
-			return bf_list_find(window, (size_t) n, number);
-		if (number < first)
-		{
-			high = start;
-			guess = high - entries_between(first - number, density, high - low);
-		}
-		else
-		{
-			low = start + n;
-			guess = low + entries_between(number - last, density, high - low);
-		}
-		if (guesses >= 4)
-			guess = low + (high - low) / 2;
-	}
-	return false;
-}
-
-/* Is the number in a table that is stored elsewhere? */
-static bool
-table_contains_pieces(const bf_layer *layer, bf_fetch fetch, void *arg, uint64_t number)
-{
-	bf_table	table = layer->table;
-	uint64_t	value = bf_table_value(table, number);
-	uint64_t	bucket = bf_table_bucket(table, number);
-
-	for (unsigned i = 0; i < 2; i++)
-	{
-		uint64_t	at = bf_bucket_start(table, bucket);
-
-		if (value + i != 0 &&
-			bf_bucket_holds(fetch(arg, layer->offset + at / 8, bf_bucket_span(table, at)),
-							table.slot_bits, at % 8, value + i))
-			return true;
-		bucket = bf_table_alternate(table, bucket, value >> 1);
-	}
-	return false;
-}
-
-/* bf_filter_contains for a filter that is stored elsewhere. */
-bool
-bf_filter_contains_pieces(const bf_filter *filter, bf_fetch fetch, void *arg, uint64_t hash)
-{
-	for (unsigned i = filter->layers; i-- > 0;)
-	{
-		const bf_layer *layer = &filter->layer[i];
-		unsigned	group = 0;
-
-		if (layer->form != BF_FORM_LINES)
-		{
-			uint64_t	number = bf_table_number(layer->table, hash);
-
-			if (layer->form == BF_FORM_TABLE && table_contains_pieces(layer, fetch, arg, number))
-				return true;
-			if (list_contains_pieces(layer, fetch, arg, number))
-				return true;
-			continue;
-		}
-		for (; group < layer->shape.groups; group++)
-		{
-			uint64_t	group_hash = bf_group_hash(hash, group);
-			uint64_t	line = bf_group_line(group_hash, bf_shape_lines(layer->shape));
-			unsigned	bits = bf_shape_line_bits(layer->shape);
-
-			if (!bf_line_test(fetch(arg, layer->offset + line * BF_LINE_BYTES, bits / 8),
-							  bits, layer->shape.probes, group_hash))
-				break;
-		}
-		if (group == layer->shape.groups)
-			return true;
-	}
-	return false;
-}

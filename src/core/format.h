@@ -8,8 +8,8 @@
 #ifndef BF_FORMAT_H
 #define BF_FORMAT_H
 
+#include "geometry.h"
 #include "hashlist.h"
-#include "lines.h"
 #include "table.h"
 
 #define BF_FORMAT_VERSION	1
@@ -27,9 +27,19 @@
 #define BF_DEFAULT_GROWTH	2	/* the next layer's capacity over the last's */
 #define BF_MAX_BYTES		(UINT64_C(512) * 1024 * 1024)	/* with length word */
 #define BF_MAX_CLASS_NAME	255
-#define BF_MAX_LIST			(12 * 1024 * 1024)	/* hashes: 96 MB */
-#define BF_MAX_COUNT		255 /* copies of a key; so many stay for ever */
+#define BF_MAX_COUNT		255 /* copies of a key; this count stays for ever */
 #define BF_MAX_CUCKOO_GROWTH	64
+
+/*
+ * Bounds of an aggregate that sizes itself (docs/reference.md promises them).
+ * Up to BF_MAX_LIST distinct hashes are collected, in a list of at most
+ * BF_LIST_ROOM entries (128 MB), and the filter is sized exactly.  Beyond that
+ * they go into BF_SPILL_LINES lines (264 MB), folded to a fitting size at the end:
+ * a number with many divisors, so that there are many sizes to choose from.
+ */
+#define BF_MAX_LIST			(12 * 1024 * 1024)
+#define BF_LIST_ROOM		(16 * 1024 * 1024)
+#define BF_SPILL_LINES		(32 * 27 * 5 * 7 * 11 * 13)
 
 /*
  * Filters of this size are stored out of line.  From here on, lines are
@@ -95,9 +105,10 @@ typedef enum bf_form
 /*
  * One layer.
  *
- * Of a bloom filter: a layer with capacity 0 is unfinished: the state of an
- * aggregate that sizes itself at the end.  It is a list without a shape (words =
- * 0) until it exceeds the aggregate's memory bound, then over-sized lines.
+ * Of a bloom filter: an unfinished layer is the state of an aggregate, to be
+ * sized at the end.  It is a list without a shape (words = 0) until it exceeds
+ * the aggregate's memory bound, then over-sized lines.  Its capacity is the one
+ * that the aggregate was given, or 0.
  *
  * A cuckoo filter has one layer.  It is a multiset of numbers; see table.h.  A
  * number is in the table once, or not at all, and its other copies are counted
@@ -118,25 +129,41 @@ typedef struct bf_layer
 	uint8_t    *list;
 } bf_layer;
 
-typedef struct bf_filter
+/* What kind of key a filter holds, and which function hashed it. */
+typedef struct bf_key_class
 {
+	uint8_t		scheme;			/* bf_scheme */
+	uint8_t		code;			/* bf_class */
+	uint8_t		name_length;	/* of BF_CLASS_NAMED */
+	const char *name;			/* UTF-8, not terminated */
+} bf_key_class;
+
+/* What a filter is, apart from its layers. */
+typedef struct bf_header
+{
+	bf_host		host;
 	uint16_t	kind;
-	uint8_t		scheme;
-	uint8_t		key_class;
-	uint8_t		name_length;	/* of the class, if BF_CLASS_NAMED */
-	uint8_t		layers;
 	uint8_t		growth;
 	uint8_t		max_layers;
 	double		fpp;			/* the target for the whole filter */
-	const char *name;			/* not terminated */
+	bf_key_class class;
+} bf_header;
+
+/* The structure of a filter whose contents are somewhere as bytes. */
+typedef struct bf_filter
+{
+	bf_header	header;
+	uint8_t		layers;
 	bf_layer	layer[BF_MAX_LAYERS];
 } bf_filter;
 
-extern const char *bf_class_label(unsigned key_class);
+extern const char *bf_class_label(unsigned code);
+extern void bf_header_copy(bf_header *header, const bf_header *from, bf_host host);
+extern void bf_header_set_class(bf_header *header, const bf_key_class *class);
 
 /* Reading.  NULL if all is well, else a sentence on what is wrong. */
-extern const char *bf_filter_open(bf_filter *filter, const uint8_t *bytes, size_t n);
-extern const char *bf_filter_validate(const uint8_t *bytes, size_t n, uint16_t kind);
+extern const char *bf_filter_open(bf_filter *filter, bf_host host, const uint8_t *bytes, size_t n);
+extern const char *bf_filter_validate(bf_host host, const uint8_t *bytes, size_t n, uint16_t kind);
 
 /*
  * Reading a filter in pieces, when it is stored elsewhere and only few of its
@@ -144,27 +171,30 @@ extern const char *bf_filter_validate(const uint8_t *bytes, size_t n, uint16_t k
  */
 typedef const uint8_t *(*bf_fetch) (void *arg, uint64_t offset, size_t n);
 
-extern const char *bf_filter_open_pieces(bf_filter *filter, uint64_t size, bf_fetch fetch, void *arg);
-extern bool bf_filter_contains_pieces(const bf_filter *filter, bf_fetch fetch, void *arg, uint64_t hash);
-extern bool bf_filter_of_size(bf_filter *filter, uint64_t size);
+extern const char *bf_filter_open_pieces(bf_filter *filter, bf_host host, uint64_t size, bf_fetch fetch, void *arg);
+extern bool bf_filter_of_size(bf_filter *filter, bf_host host, uint64_t size);
 
 /* Writing: the size first, then everything but the layers' contents. */
 extern uint64_t bf_filter_size(const bf_filter *filter);
 extern void bf_filter_write(bf_filter *filter, uint8_t *bytes, size_t n);
 
-/* Whole-filter operations. */
-extern bool bf_layer_is_empty(const bf_layer *layer);
-extern bool bf_filter_contains(const bf_filter *filter, uint64_t hash);
-extern void bf_filter_contains_many(const bf_filter *filter, const uint64_t *hashes,
-									size_t n, bool *found);
-extern bf_census bf_layer_census(const bf_layer *layer);
-extern bf_census bf_filter_census(const bf_filter *filter);
-extern bool bf_filter_is_empty(const bf_filter *filter);
+extern bool bf_bytes_are_zero(bf_host host, const uint8_t *bytes, uint64_t n);
 
-/* Of a cuckoo filter. */
-extern unsigned bf_layer_listed(const bf_layer *layer, uint64_t number);
-extern unsigned bf_layer_copies(const bf_layer *layer, uint64_t number);
-extern uint64_t bf_layer_distinct(const bf_layer *layer);
+/*
+ * Is the value the state of an aggregate on its way between processes or
+ * machines?  Such a value is not a filter yet: only the aggregate that made it
+ * knows what is to become of it.
+ */
+static inline bool
+bf_filter_is_unfinished(const bf_filter *filter)
+{
+	const bf_layer *layer = &filter->layer[0];
+
+	return layer->capacity == 0 || (layer->shape.words == 0 && layer->table.buckets == 0);
+}
+
+/* The same, by the first BF_HEADER_BYTES of a filter alone. */
+extern bool bf_header_is_unfinished(const uint8_t *head);
 
 /*
  * Is a layer of `count` distinct hashes kept as a list?  If that is smaller, and
@@ -213,25 +243,6 @@ static inline uint64_t
 bf_layer_head_bytes(const bf_layer *layer)
 {
 	return layer->form == BF_FORM_LINES ? 0 : layer->form == BF_FORM_TABLE ? 16 : 8;
-}
-
-static inline bool
-bf_layer_contains(const bf_layer *layer, uint64_t hash)
-{
-	uint64_t	number;
-
-	switch (layer->form)
-	{
-		case BF_FORM_LIST:
-			return bf_list_find(layer->data, layer->count, hash);
-		case BF_FORM_LINES:
-			return bf_lines_test(layer->data, layer->shape, hash);
-		default:
-			number = bf_table_number(layer->table, hash);
-			if (layer->form == BF_FORM_TABLE && bf_table_find(layer->data, layer->table, number))
-				return true;
-			return layer->count > 0 && bf_layer_listed(layer, number) > 0;
-	}
 }
 
 #endif							/* BF_FORMAT_H */

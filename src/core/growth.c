@@ -3,8 +3,8 @@
  *		When a layer is full, and what the next one is like.
  *
  * A filter that grows is a chain of layers, each `growth` times as large as the
- * one before.  A stray key passes if it passes in any layer, so the layers'
- * probabilities add up, and each may have only a share of the target.
+ * one before.  A key that was not added passes if it passes in any layer, so the
+ * layers' probabilities add up, and each may have only a share of the target.
  *
  * The first layer gets a third: most filters never outgrow it, and should not
  * pay too much for the chance that they might.  Each further one gets 15 % of
@@ -20,8 +20,8 @@
  * again: twice the target at most.
  *
  * Whether a layer is full is told by the number of its bits that are set, which
- * depends on nothing but the keys.  That number varies around what is expected
- * of so many keys.  A layer must take as many as it was made for, always: a
+ * depends on nothing but the keys.  That number varies around the one that is
+ * expected.  A layer must take as many as it was made for, always: a
  * window of layers promises to hold its newest keys.  So "full" means six
  * standard deviations more, and layers of filters that grow or rotate are sized
  * for that.
@@ -84,7 +84,7 @@ bf_first_shape(uint64_t capacity, double fpp, unsigned growth, unsigned max_laye
 	return bf_shape_for(capacity, fpp);
 }
 
-/* With so many bits set, a layer certainly has as many keys as it is made for. */
+/* The number of set bits at which a layer certainly has all keys it is made for. */
 uint64_t
 bf_shape_full_bits(bf_shape shape, uint64_t capacity)
 {
@@ -96,67 +96,40 @@ bf_shape_full_bits(bf_shape shape, uint64_t capacity)
  * a fixed size takes any number, and so does one that is not sized yet.
  */
 uint64_t
-bf_full_bits(const bf_filter *filter, const bf_layer *layer)
+bf_full_bits(unsigned growth, bf_shape shape, uint64_t capacity)
 {
-	if (filter->growth == 0 || layer->capacity == 0)
+	if (growth == 0 || capacity == 0)
 		return UINT64_MAX;
-	return bf_shape_full_bits(layer->shape, layer->capacity);
-}
-
-/* What the layers there are may use of the target, when full. */
-static double
-used_share(const bf_filter *filter, double *first)
-{
-	double		used = 0;
-
-	for (unsigned i = 0; i < filter->layers; i++)
-	{
-		double		fpp = bf_shape_fpp(filter->layer[i].shape, filter->layer[i].capacity);
-
-		used += fpp;
-		if (i == 0)
-			*first = fpp;
-	}
-	return used;
+	return bf_shape_full_bits(shape, capacity);
 }
 
 /*
- * The layer to follow the last one, for at least `keys` keys.
+ * The layer to follow the last one, for at least `keys` keys.  `used` is what
+ * all layers may use of the target when full, `first` the part of the first.
  */
-void
-bf_next_layer(const bf_filter *filter, uint64_t keys, bf_layer *next)
+bf_size
+bf_next_size(const bf_header *header, bf_size last, double used, double first, uint64_t keys)
 {
-	const bf_layer *last = &filter->layer[filter->layers - 1];
-	uint64_t	step = last->capacity * filter->growth;
-	double		kept = filter->growth > 1 ? REST_KEPT : REST_KEPT_EQUAL;
-	double		budget = filter->fpp;
-	double		first = 0;
-	double		used;
+	uint64_t	step = last.capacity * header->growth;
+	double		kept = header->growth > 1 ? REST_KEPT : REST_KEPT_EQUAL;
+	double		budget = header->fpp;
 	double		rest;
 	double		share;
 
-	memset(next, 0, sizeof(*next));
-	next->form = BF_FORM_LIST;
-	if (filter->max_layers > 0)
-	{
-		next->capacity = last->capacity;
-		next->shape = last->shape;
-		return;
-	}
-	used = used_share(filter, &first);
-	if (first > filter->fpp / 2)
+	if (header->max_layers > 0)
+		return last;
+	if (first > header->fpp / 2)
 		budget += first;		/* a first layer of the full target */
 	rest = budget - used;
-	if (rest < filter->fpp * LEAST_SHARE)
-		rest = filter->fpp * LEAST_SHARE;
+	if (rest < header->fpp * LEAST_SHARE)
+		rest = header->fpp * LEAST_SHARE;
 	share = rest * (1.0 - kept);
 	while (step < keys && step < BF_MAX_CAPACITY)
 	{
 		share += (rest - share) * (1.0 - kept);
-		step = filter->growth > 1 ? step * filter->growth : step + last->capacity;
+		step = header->growth > 1 ? step * header->growth : step + last.capacity;
 	}
-	if (step > keys && keys > last->capacity * filter->growth)
+	if (step > keys && keys > last.capacity * header->growth)
 		step = keys;			/* known: no need for a whole step */
-	next->capacity = step;
-	next->shape = shape_with_margin(step, share);
+	return (bf_size) {shape_with_margin(step, share), step};
 }

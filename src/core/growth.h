@@ -7,9 +7,16 @@
 
 #include "format.h"
 
+/* What a layer is made for, and how. */
+typedef struct bf_size
+{
+	bf_shape	shape;
+	uint64_t	capacity;
+} bf_size;
+
 extern bf_shape bf_first_shape(uint64_t capacity, double fpp, unsigned growth, unsigned max_layers);
 extern uint64_t bf_shape_full_bits(bf_shape shape, uint64_t capacity);
-extern uint64_t bf_full_bits(const bf_filter *filter, const bf_layer *layer);
-extern void bf_next_layer(const bf_filter *filter, uint64_t keys, bf_layer *next);
+extern uint64_t bf_full_bits(unsigned growth, bf_shape shape, uint64_t capacity);
+extern bf_size bf_next_size(const bf_header *header, bf_size last, double used, double first, uint64_t keys);
 
 #endif							/* BF_GROWTH_H */

@@ -41,7 +41,7 @@ radix_width(size_t n)
 	return width <= MAX_RADIX_BITS ? width : (width + 1) / 2;
 }
 
-/* So many upper bits are the same in all of them. */
+/* The number of upper bits that are the same in all hashes. */
 static unsigned
 common_bits(const uint64_t *hashes, size_t n)
 {
@@ -67,7 +67,7 @@ common_bits(const uint64_t *hashes, size_t n)
  * may raise an error.
  */
 static void
-radix_sort(uint64_t *hashes, size_t n, uint32_t *next)
+radix_sort(bf_host host, uint64_t *hashes, size_t n, uint32_t *next)
 {
 	uint32_t	end[1 << MAX_RADIX_BITS];
 	uint32_t	largest = 0;
@@ -85,7 +85,7 @@ radix_sort(uint64_t *hashes, size_t n, uint32_t *next)
 	if (bits == 64)
 		return;					/* all equal */
 	if (n >= BF_POLL_EVERY)
-		bf_poll();
+		bf_poll(host);
 
 	width = radix_width(n);
 	if (width > 64 - bits)
@@ -107,7 +107,7 @@ radix_sort(uint64_t *hashes, size_t n, uint32_t *next)
 	for (unsigned b = 0; b < buckets; b++)
 	{
 		if (n >= BF_POLL_EVERY)
-			bf_poll();
+			bf_poll(host);
 		/* what a swap brings here is looked at in the next round */
 		while (next[b] < end[b])
 		{
@@ -130,21 +130,21 @@ radix_sort(uint64_t *hashes, size_t n, uint32_t *next)
 	for (size_t b = 0, start = 0; b < buckets; b++)
 	{
 		if (n >= BF_POLL_EVERY)
-			bf_poll();
-		radix_sort(hashes + start, end[b] - start, next);
+			bf_poll(host);
+		radix_sort(host, hashes + start, end[b] - start, next);
 		start = end[b];
 	}
 }
 
 void
-bf_hashes_sort(uint64_t *hashes, size_t n)
+bf_hashes_sort(bf_host host, uint64_t *hashes, size_t n)
 {
 	uint32_t	next[1 << MAX_RADIX_BITS];
 
-	radix_sort(hashes, n, next);
+	radix_sort(host, hashes, n, next);
 }
 
-/* After one or two guesses, a hash is looked for so far from there. */
+/* After one or two guesses, a hash is looked for this far from there. */
 #define NEAR			32
 #define SHORT_LIST		4096	/* where one guess is enough */
 
@@ -204,7 +204,7 @@ bf_hashes_find(const uint64_t *hashes, size_t n, uint64_t hash)
  * a poll raises leaves some of them, and all of the others.
  */
 size_t
-bf_hashes_unique(uint64_t *hashes, size_t n)
+bf_hashes_unique(bf_host host, uint64_t *hashes, size_t n)
 {
 	size_t		kept = 0;
 
@@ -213,7 +213,7 @@ bf_hashes_unique(uint64_t *hashes, size_t n)
 		if (kept == 0 || hashes[kept - 1] != hashes[i])
 			hashes[kept++] = hashes[i];
 		if (i % BF_POLL_EVERY == BF_POLL_EVERY - 1)
-			bf_poll();
+			bf_poll(host);
 	}
 	return kept;
 }
@@ -224,12 +224,12 @@ bf_hashes_unique(uint64_t *hashes, size_t n)
  * every row.
  */
 size_t
-bf_hashes_sort_unique(uint64_t *hashes, size_t n, size_t sorted)
+bf_hashes_sort_unique(bf_host host, uint64_t *hashes, size_t n, size_t sorted)
 {
 	if (sorted == n)
 		return n;
-	bf_hashes_sort(hashes, n);
-	return bf_hashes_unique(hashes, n);
+	bf_hashes_sort(host, hashes, n);
+	return bf_hashes_unique(host, hashes, n);
 }
 
 /*
@@ -311,14 +311,14 @@ bf_list_search(const uint8_t *list, size_t n, uint64_t hash, uint64_t largest)
 
 /* Is the list strictly ascending? */
 bool
-bf_list_is_sorted(const uint8_t *list, size_t n)
+bf_list_is_sorted(bf_host host, const uint8_t *list, size_t n)
 {
 	for (size_t i = 1; i < n; i++)
 	{
 		if (bf_load64(list + (i - 1) * 8) >= bf_load64(list + i * 8))
 			return false;
 		if (i % BF_POLL_EVERY == 0)
-			bf_poll();
+			bf_poll(host);
 	}
 	return true;
 }

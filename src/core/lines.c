@@ -6,13 +6,6 @@
 
 #include "lines.h"
 
-static void
-no_poll(void)
-{
-}
-
-void		(*bf_poll) (void) = no_poll;
-
 /*
  * Add many keys: start all memory accesses of a batch, then do the work.  The
  * accesses follow one another closely, because each waits for the translation of
@@ -21,7 +14,7 @@ void		(*bf_poll) (void) = no_poll;
  * Nothing is polled, and so nothing can fail, in the first batch.
  */
 bf_added
-bf_lines_add_many(uint8_t *data, bf_shape shape, const uint64_t *hashes, size_t n)
+bf_lines_add_many(bf_host host, uint8_t *data, bf_shape shape, const uint64_t *hashes, size_t n)
 {
 	bf_added	added = {0, 0};
 
@@ -32,7 +25,7 @@ bf_lines_add_many(uint8_t *data, bf_shape shape, const uint64_t *hashes, size_t 
 		uint64_t	group_hashes[BF_BATCH];
 
 		if (start > 0 && start % BF_POLL_EVERY == 0)
-			bf_poll();
+			bf_poll(host);
 		for (size_t i = start; i < end; i++)
 			group_hashes[i - start] = bf_lines_prefetch(data, shape, hashes[i]);
 		for (size_t i = start; i < end; i++)
@@ -48,7 +41,7 @@ bf_lines_add_many(uint8_t *data, bf_shape shape, const uint64_t *hashes, size_t 
 
 /* Test many keys; found[i] is set to true where hashes[i] may be present. */
 void
-bf_lines_test_many(const uint8_t *data, bf_shape shape,
+bf_lines_test_many(bf_host host, const uint8_t *data, bf_shape shape,
 				   const uint64_t *hashes, size_t n, bool *found)
 {
 	for (size_t start = 0; start < n; start += BF_BATCH)
@@ -66,19 +59,19 @@ bf_lines_test_many(const uint8_t *data, bf_shape shape,
 		for (size_t i = start; i < end; i++)
 			found[i] = bf_lines_test_from(data, shape, hashes[i], group_hashes[i - start]);
 		if (start % BF_POLL_EVERY == 0)
-			bf_poll();
+			bf_poll(host);
 	}
 }
 
 uint64_t
-bf_lines_bits_set(const uint8_t *data, uint64_t words)
+bf_lines_bits_set(bf_host host, const uint8_t *data, uint64_t words)
 {
-	return bf_lines_bits_set_or(data, data, words);
+	return bf_lines_bits_set_or(host, data, data, words);
 }
 
 /* How many bits would be set in the union of two layers? */
 uint64_t
-bf_lines_bits_set_or(const uint8_t *a, const uint8_t *b, uint64_t words)
+bf_lines_bits_set_or(bf_host host, const uint8_t *a, const uint8_t *b, uint64_t words)
 {
 	uint64_t	set = 0;
 
@@ -86,7 +79,7 @@ bf_lines_bits_set_or(const uint8_t *a, const uint8_t *b, uint64_t words)
 	{
 		set += bf_popcount64(bf_load64(a + i * 8) | bf_load64(b + i * 8));
 		if (i % (BF_POLL_EVERY * 16) == 0)
-			bf_poll();
+			bf_poll(host);
 	}
 	return set;
 }
@@ -96,28 +89,28 @@ bf_lines_bits_set_or(const uint8_t *a, const uint8_t *b, uint64_t words)
  * they lie; the compiler vectorises these loops.
  */
 void
-bf_lines_or(uint8_t *into, const uint8_t *from, uint64_t words)
+bf_lines_or(bf_host host, uint8_t *into, const uint8_t *from, uint64_t words)
 {
 	for (uint64_t i = 0; i < words; i++)
 	{
 		bf_store64(into + i * 8, bf_load64(into + i * 8) | bf_load64(from + i * 8));
 		if (i % (BF_POLL_EVERY * 16) == 0)
-			bf_poll();
+			bf_poll(host);
 	}
 }
 
 void
-bf_lines_and(uint8_t *into, const uint8_t *from, uint64_t words)
+bf_lines_and(bf_host host, uint8_t *into, const uint8_t *from, uint64_t words)
 {
 	for (uint64_t i = 0; i < words; i++)
 	{
 		bf_store64(into + i * 8, bf_load64(into + i * 8) & bf_load64(from + i * 8));
 		if (i % (BF_POLL_EVERY * 16) == 0)
-			bf_poll();
+			bf_poll(host);
 	}
 }
 
-/* Can the layer be made smaller by this factor, each so many lines in one? */
+/* Can the layer be made smaller by making one line of each `factor` lines? */
 bool
 bf_lines_can_fold(bf_shape shape, unsigned factor)
 {
@@ -138,7 +131,7 @@ folded_word(const uint8_t *data, uint64_t line, unsigned word, unsigned factor)
 
 /* How many bits would be set if the layer were folded? */
 uint64_t
-bf_lines_folded_bits(const uint8_t *data, bf_shape shape, unsigned factor)
+bf_lines_folded_bits(bf_host host, const uint8_t *data, bf_shape shape, unsigned factor)
 {
 	uint64_t	lines = bf_shape_lines(shape) / factor;
 	uint64_t	set = 0;
@@ -148,7 +141,7 @@ bf_lines_folded_bits(const uint8_t *data, bf_shape shape, unsigned factor)
 		for (unsigned w = 0; w < BF_LINE_WORDS; w++)
 			set += bf_popcount64(folded_word(data, line, w, factor));
 		if (line % BF_POLL_EVERY == 0)
-			bf_poll();
+			bf_poll(host);
 	}
 	return set;
 }
@@ -158,7 +151,7 @@ bf_lines_folded_bits(const uint8_t *data, bf_shape shape, unsigned factor)
  * have made in the smaller shape.  `into` may be `from`.
  */
 bf_shape
-bf_lines_fold(uint8_t *into, const uint8_t *from, bf_shape shape, unsigned factor)
+bf_lines_fold(bf_host host, uint8_t *into, const uint8_t *from, bf_shape shape, unsigned factor)
 {
 	uint64_t	lines = bf_shape_lines(shape) / factor;
 
@@ -167,7 +160,7 @@ bf_lines_fold(uint8_t *into, const uint8_t *from, bf_shape shape, unsigned facto
 		for (unsigned w = 0; w < BF_LINE_WORDS; w++)
 			bf_store64(into + line * BF_LINE_BYTES + w * 8, folded_word(from, line, w, factor));
 		if (line % BF_POLL_EVERY == 0)
-			bf_poll();
+			bf_poll(host);
 	}
 	shape.words /= factor;
 	return shape;
@@ -185,7 +178,7 @@ bf_lines_fold(uint8_t *into, const uint8_t *from, bf_shape shape, unsigned facto
  * only one).
  */
 bf_census
-bf_lines_census(const uint8_t *data, bf_shape shape)
+bf_lines_census(bf_host host, const uint8_t *data, bf_shape shape)
 {
 	uint64_t	histogram[BF_LINE_BITS + 1] = {0};
 	const uint64_t lines = bf_shape_lines(shape);
@@ -200,7 +193,7 @@ bf_lines_census(const uint8_t *data, bf_shape shape)
 			set += bf_popcount64(bf_load64(data + line * BF_LINE_BYTES + w * 8));
 		histogram[set]++;
 		if (line % BF_POLL_EVERY == 0)
-			bf_poll();
+			bf_poll(host);
 	}
 
 	for (unsigned set = 1; set <= bits; set++)

@@ -6,6 +6,7 @@
 #define BF_LINES_H
 
 #include "geometry.h"
+#include "host.h"
 
 /* Keys whose memory accesses are kept in flight together. */
 #define BF_BATCH		32
@@ -177,17 +178,21 @@ typedef struct bf_added
 	uint64_t	keys;			/* that set such a bit: no more than are distinct */
 } bf_added;
 
-extern bf_added bf_lines_add_many(uint8_t *data, bf_shape shape,
+/*
+ * Bulk operations, on lines that belong to anybody.  Those that count or test
+ * change nothing.
+ */
+extern bf_added bf_lines_add_many(bf_host host, uint8_t *data, bf_shape shape,
 								  const uint64_t *hashes, size_t n);
-extern void bf_lines_test_many(const uint8_t *data, bf_shape shape,
+extern void bf_lines_test_many(bf_host host, const uint8_t *data, bf_shape shape,
 							   const uint64_t *hashes, size_t n, bool *found);
-extern uint64_t bf_lines_bits_set(const uint8_t *data, uint64_t words);
-extern uint64_t bf_lines_bits_set_or(const uint8_t *a, const uint8_t *b, uint64_t words);
-extern void bf_lines_or(uint8_t *into, const uint8_t *from, uint64_t words);
-extern void bf_lines_and(uint8_t *into, const uint8_t *from, uint64_t words);
+extern uint64_t bf_lines_bits_set(bf_host host, const uint8_t *data, uint64_t words);
+extern uint64_t bf_lines_bits_set_or(bf_host host, const uint8_t *a, const uint8_t *b, uint64_t words);
+extern void bf_lines_or(bf_host host, uint8_t *into, const uint8_t *from, uint64_t words);
+extern void bf_lines_and(bf_host host, uint8_t *into, const uint8_t *from, uint64_t words);
 extern bool bf_lines_can_fold(bf_shape shape, unsigned factor);
-extern uint64_t bf_lines_folded_bits(const uint8_t *data, bf_shape shape, unsigned factor);
-extern bf_shape bf_lines_fold(uint8_t *into, const uint8_t *from, bf_shape shape, unsigned factor);
+extern uint64_t bf_lines_folded_bits(bf_host host, const uint8_t *data, bf_shape shape, unsigned factor);
+extern bf_shape bf_lines_fold(bf_host host, uint8_t *into, const uint8_t *from, bf_shape shape, unsigned factor);
 
 /* What the bits now set say about a layer. */
 typedef struct bf_census
@@ -197,6 +202,6 @@ typedef struct bf_census
 	double		fpp;			/* probability of a false positive now */
 } bf_census;
 
-extern bf_census bf_lines_census(const uint8_t *data, bf_shape shape);
+extern bf_census bf_lines_census(bf_host host, const uint8_t *data, bf_shape shape);
 
 #endif							/* BF_LINES_H */

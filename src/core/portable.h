@@ -2,8 +2,9 @@
  * portable.h
  *		Small pieces of arithmetic that every part of the core leans on.
  *
- * The core is plain C: no PostgreSQL header, no allocation, no error thrown.
- * It can be unit tested, fuzzed and timed as an ordinary library.  Everything
+ * The core is plain C: no PostgreSQL header; what can fail or wait goes through
+ * host.h.  It can be unit tested, fuzzed and timed as an ordinary library.
+ * Everything
  * a filter holds is little-endian on every machine, and a filter may lie at
  * any address (a short varlena header leaves it unaligned), so all access to
  * its words goes through the load and store functions below; on a
@@ -27,7 +28,9 @@
  * unless it is inlined before it looks.
  */
 #define bf_inline		inline __attribute__((always_inline))
+#define bf_unreachable()	__builtin_unreachable()
 #else
+#define bf_unreachable()	((void) 0)
 #define bf_inline		inline
 #define bf_likely(x)	(x)
 #define bf_unlikely(x)	(x)
@@ -40,11 +43,13 @@
 #define BF_BIG_ENDIAN 0
 #endif
 
-/* Long loops call this now and then; the host may raise an error from it. */
-extern void (*bf_poll) (void);
-
-/* Items handled between two calls of bf_poll: a millisecond or so. */
-#define BF_POLL_EVERY	65536
+/* Invariants, checked in builds that check them. */
+#ifdef USE_ASSERT_CHECKING
+#include <assert.h>
+#define bf_assert(condition)	assert(condition)
+#else
+#define bf_assert(condition)	((void) 0)
+#endif
 
 static inline uint64_t
 bf_swap64(uint64_t x)

@@ -18,7 +18,7 @@
 
 #define MAX_KICKS		500
 
-/* A filter that can grow has fingerprints for so many keys, at least. */
+/* A filter that can grow has fingerprints for at least this number of keys. */
 #define HEADROOM_KEYS	(UINT64_C(1) << 20)
 
 /* ----------------------------------------------------------------
@@ -35,7 +35,7 @@ keys_to_come(uint64_t capacity, unsigned growth)
 	return capacity * 2 > HEADROOM_KEYS ? (double) capacity * 2 : (double) HEADROOM_KEYS;
 }
 
-/* Does a table of so many buckets and slot bits meet the target with so many keys? */
+/* Does a table of these dimensions meet the target when it holds `keys` keys? */
 static bool
 is_wide_enough(uint64_t buckets, unsigned slot_bits, double keys, double fpp)
 {
@@ -63,7 +63,7 @@ bf_table_for(uint64_t capacity, double fpp, unsigned growth)
 	return table;
 }
 
-/* How many bits of the fingerprints could be given up with so many keys? */
+/* How many bits of the fingerprints could be given up by a table of `keys` keys? */
 unsigned
 bf_table_spare_bits(bf_table table, uint64_t keys, double fpp, unsigned growth)
 {
@@ -220,14 +220,14 @@ number_at(bf_table table, uint64_t bucket, uint64_t value)
 
 /* The next number of the table at or behind *slot; false if there is none. */
 bool
-bf_table_next(const uint8_t *slots, bf_table table, uint64_t *slot, uint64_t *number)
+bf_table_next(bf_host host, const uint8_t *slots, bf_table table, uint64_t *slot, uint64_t *number)
 {
 	for (uint64_t i = *slot; i < table.buckets * BF_BUCKET_SLOTS; i++)
 	{
 		uint64_t	value = bf_slot_get(slots, table.slot_bits, i);
 
 		if (i % BF_POLL_EVERY == 0)
-			bf_poll();
+			bf_poll(host);
 		if (value != 0)
 		{
 			*number = number_at(table, i / BF_BUCKET_SLOTS, value);
@@ -244,12 +244,12 @@ bf_table_next(const uint8_t *slots, bf_table table, uint64_t *slot, uint64_t *nu
  * says.
  */
 size_t
-bf_table_numbers(const uint8_t *slots, bf_table table, uint64_t *numbers, size_t room)
+bf_table_numbers(bf_host host, const uint8_t *slots, bf_table table, uint64_t *numbers, size_t room)
 {
 	size_t		n = 0;
 	uint64_t	number;
 
-	for (uint64_t slot = 0; bf_table_next(slots, table, &slot, &number); n++)
+	for (uint64_t slot = 0; bf_table_next(host, slots, table, &slot, &number); n++)
 	{
 		if (n < room)
 			numbers[n] = number;
@@ -262,29 +262,29 @@ bf_table_numbers(const uint8_t *slots, bf_table table, uint64_t *numbers, size_t
  * many found a place; bf_table_missing tells the others.
  */
 uint64_t
-bf_table_move(const uint8_t *from, bf_table from_table, uint8_t *to, bf_table to_table)
+bf_table_move(bf_host host, const uint8_t *from, bf_table from_table, uint8_t *to, bf_table to_table)
 {
 	uint64_t	moved = 0;
 	uint64_t	number;
 
-	for (uint64_t slot = 0; bf_table_next(from, from_table, &slot, &number);)
+	for (uint64_t slot = 0; bf_table_next(host, from, from_table, &slot, &number);)
 	{
 		moved += bf_table_insert(to, to_table, number);
 		if (moved % (BF_POLL_EVERY / 16) == 0)
-			bf_poll();
+			bf_poll(host);
 	}
 	return moved;
 }
 
 /* The numbers of one table that are not in another, as bf_table_numbers does it. */
 size_t
-bf_table_missing(const uint8_t *from, bf_table from_table,
+bf_table_missing(bf_host host, const uint8_t *from, bf_table from_table,
 				 const uint8_t *to, bf_table to_table, uint64_t *numbers, size_t room)
 {
 	size_t		n = 0;
 	uint64_t	number;
 
-	for (uint64_t slot = 0; bf_table_next(from, from_table, &slot, &number);)
+	for (uint64_t slot = 0; bf_table_next(host, from, from_table, &slot, &number);)
 	{
 		if (bf_table_find(to, to_table, number))
 			continue;
@@ -311,7 +311,7 @@ bucket_count(const uint8_t *slots, bf_table table, uint64_t bucket, uint64_t val
  * what is wrong.
  */
 const char *
-bf_table_check(const uint8_t *slots, bf_table table, uint64_t used)
+bf_table_check(bf_host host, const uint8_t *slots, bf_table table, uint64_t used)
 {
 	uint64_t	bits = table.buckets * BF_BUCKET_SLOTS * table.slot_bits;
 	uint64_t	found = 0;
@@ -319,7 +319,7 @@ bf_table_check(const uint8_t *slots, bf_table table, uint64_t used)
 	for (uint64_t bucket = 0; bucket < table.buckets; bucket++)
 	{
 		if (bucket % BF_POLL_EVERY == 0)
-			bf_poll();
+			bf_poll(host);
 		for (unsigned i = 0; i < BF_BUCKET_SLOTS; i++)
 		{
 			uint64_t	value = bf_slot_get(slots, table.slot_bits, bucket * BF_BUCKET_SLOTS + i);

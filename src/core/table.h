@@ -16,14 +16,14 @@
 #ifndef BF_TABLE_H
 #define BF_TABLE_H
 
-#include "portable.h"
+#include "host.h"
 
 #define BF_BUCKET_SLOTS		4
 #define BF_MIN_SLOT_BITS	5
 #define BF_MAX_SLOT_BITS	56
 #define BF_MAX_RANGE		(UINT64_C(1) << 62)
 
-/* An alternate bucket is at most so far away. */
+/* The largest distance of an alternate bucket. */
 #define BF_TABLE_WINDOW		1024
 
 typedef struct bf_table
@@ -38,12 +38,12 @@ extern unsigned bf_table_growth_bits(bf_table table, unsigned growth);
 
 extern bool bf_table_insert(uint8_t *slots, bf_table table, uint64_t number);
 extern bool bf_table_remove(uint8_t *slots, bf_table table, uint64_t number);
-extern uint64_t bf_table_move(const uint8_t *from, bf_table from_table, uint8_t *to, bf_table to_table);
-extern size_t bf_table_missing(const uint8_t *from, bf_table from_table,
+extern uint64_t bf_table_move(bf_host host, const uint8_t *from, bf_table from_table, uint8_t *to, bf_table to_table);
+extern size_t bf_table_missing(bf_host host, const uint8_t *from, bf_table from_table,
 							   const uint8_t *to, bf_table to_table, uint64_t *numbers, size_t room);
-extern bool bf_table_next(const uint8_t *slots, bf_table table, uint64_t *slot, uint64_t *number);
-extern size_t bf_table_numbers(const uint8_t *slots, bf_table table, uint64_t *numbers, size_t room);
-extern const char *bf_table_check(const uint8_t *slots, bf_table table, uint64_t used);
+extern bool bf_table_next(bf_host host, const uint8_t *slots, bf_table table, uint64_t *slot, uint64_t *number);
+extern size_t bf_table_numbers(bf_host host, const uint8_t *slots, bf_table table, uint64_t *numbers, size_t room);
+extern const char *bf_table_check(bf_host host, const uint8_t *slots, bf_table table, uint64_t used);
 
 /* Keys that a table takes before it grows: 95 % of its slots. */
 static inline uint64_t

@@ -1,0 +1,950 @@
+/*
+ * aggregate.c
+ *		The aggregates bloom_agg and cuckoo_agg(key [, capacity [, fpp]]).
+ *
+ * There may be a million groups of ten keys or one of a hundred million, so a
+ * state has two forms: a list of hashes in a plain palloc'd chunk, and beyond
+ * STATE_MAX_FLAT bytes an expanded object, which is a memory context of its own.
+ * (A context for each group would be slow: hash aggregation adds up the memory of
+ * all of them for every new group.)  Neither is a finished filter; the final
+ * function makes that, and leaves the state as it was.
+ *
+ * The aggregates over the common types have the filter type itself as their
+ * transition type, because Citus splits only such aggregates between workers
+ * and coordinator; its calls bring neither fn_expr nor a lasting fn_extra, so
+ * the transition functions do without.  The aggregates over anyelement have
+ * `internal`.  The states are the same; the difference is who copies and
+ * frees them: nodeAgg does for the former, we do for the latter.
+ *
+ * A state can be on its way to be merged with others: a partial aggregate of
+ * PostgreSQL's, or Citus's.  Its parts may be too many keys for the declared
+ * capacity only when put together, and bits cannot be taken apart again.  So such
+ * a state stays a list of hashes for up to PARTIAL_LIST of them.
+ */
+#include "compat.h"
+
+#include "catalog/pg_collation.h"
+#include "executor/executor.h"
+#include "utils/builtins.h"
+#include "utils/memutils.h"
+#include "utils/regproc.h"
+#include "utils/uuid.h"
+
+#include "aggregate.h"
+#include "builder.h"
+
+/*
+ * A small state.  It looks like a value of the filter type, so the server may
+ * copy it, shorten its header, and even store it; whoever finds one in such a
+ * place checks it first: check_state.
+ */
+typedef struct State
+{
+	int32		vl_len_;
+	char		kind;			/* 'B' or 'C' */
+	char		mark;			/* VALUE_STATE_MARK */
+	uint8		scheme;			/* of the keys, as in KeyClass */
+	uint8		key_class;
+	double		fpp;
+	uint64		capacity;		/* 0: sized at the end */
+	uint32		count;			/* hashes */
+	uint32		sorted;			/* length of the sorted prefix, if worth a look */
+	uint8		name_length;	/* of the class */
+	uint64		data[FLEXIBLE_ARRAY_MEMBER];	/* the name; then the hashes */
+} State;
+
+#define STATE_FIRST_FLAT	128 /* room for a handful of keys */
+#define STATE_MAX_FLAT		65536
+
+/*
+ * Hashes up to which a partial state remains a list: 8 MB.  Within it any number
+ * of parts is merged key by key, as if one process had seen all of them.
+ */
+#define PARTIAL_LIST		(1024 * 1024)
+
+/* Who owns the memory of the state at hand. */
+typedef struct Owner
+{
+	MemoryContext context;		/* the aggregate's */
+	bool		internal;		/* transition type internal, else the filter type */
+} Owner;
+
+/*
+ * Functions that may change their argument, as only an aggregate allows, refuse
+ * other callers here.
+ */
+MemoryContext
+aggregate_context(FunctionCallInfo fcinfo)
+{
+	MemoryContext context;
+
+	if (!AggCheckCallContext(fcinfo, &context))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("function %s can only be called as part of an aggregate",
+						format_procedure(fcinfo->flinfo->fn_oid))));
+	return context;
+}
+
+/* ----------------------------------------------------------------
+ * Small states
+ * ----------------------------------------------------------------
+ */
+
+static uint16
+kind_of_state(const State *state)
+{
+	return state->kind == 'C' ? BF_KIND_CUCKOO : BF_KIND_BLOOM;
+}
+
+/* The hashes of a state, behind the name of its class. */
+static uint64 *
+state_hashes(State *state)
+{
+	return state->data + (state->name_length + 7) / 8;
+}
+
+/* The number of hashes that fit. */
+static Size
+state_room(State *state)
+{
+	return (VARSIZE(state) - ((char *) state_hashes(state) - (char *) state)) / sizeof(uint64);
+}
+
+static KeyClass
+state_class(State *state)
+{
+	return (KeyClass) {state->scheme, state->key_class, state->name_length, (char *) state->data};
+}
+
+/* An empty state of a class, with room for at least `count` hashes, or NULL. */
+static State *
+state_create(Owner owner, uint16 kind, uint64 capacity, double fpp, const KeyClass *class, Size count)
+{
+	Size		fixed = offsetof(State, data) + (class->name_length + 7) / 8 * 8;
+	Size		size = STATE_FIRST_FLAT;
+	State	   *state;
+
+	while (size < fixed + count * sizeof(uint64) + 4)
+		size *= 2;
+	if (size > STATE_MAX_FLAT)
+		return NULL;
+	size -= 4;					/* such sizes waste the least of a chunk */
+	state = MemoryContextAllocZero(owner.internal ? owner.context : CurrentMemoryContext, size);
+	SET_VARSIZE(state, size);
+	state->kind = kind == BF_KIND_CUCKOO ? 'C' : 'B';
+	state->mark = VALUE_STATE_MARK;
+	state->scheme = class->scheme;
+	state->key_class = class->code;
+	state->fpp = fpp;
+	state->capacity = capacity;
+	state->name_length = class->name_length;
+	if (class->name_length > 0)
+		memcpy(state->data, class->name, class->name_length);
+	return state;
+}
+
+/* Nodes that copy a state free it themselves, unless it is internal. */
+static void
+state_release(Owner owner, State *state)
+{
+	if (owner.internal)
+		pfree(state);
+}
+
+/* Is this what a transition function has made? */
+static bool
+is_state(Pointer value)
+{
+	return VARATT_IS_4B_U(value) && value_is_state((struct varlena *) value);
+}
+
+/*
+ * A state from a tuple, which anybody may have written: check all that decides
+ * where memory is accessed or what a filter would be like.
+ */
+static State *
+check_state(struct varlena *image)
+{
+	State	   *state = (State *) image;
+	bool		named;
+
+	Assert(is_state((Pointer) image));
+	if (VARSIZE(image) < offsetof(State, data) || (state->kind != 'B' && state->kind != 'C'))
+		bf_fail(server_host(NULL), BF_FAIL_DAMAGED, 0, "It begins like the state of an aggregate, but is not one.");
+	named = state->key_class == BF_CLASS_NAMED;
+	if (VARSIZE(image) < offsetof(State, data) + (state->name_length + 7) / 8 * 8 ||
+		state->count > state_room(state) || state->sorted > state->count ||
+		state->capacity > BF_MAX_CAPACITY || !(state->fpp >= BF_MIN_FPP && state->fpp < 1) ||
+		named != (state->name_length > 0) || (!named && state->key_class >= BF_CLASS_COUNT) ||
+		(state->key_class == BF_CLASS_NONE) != (state->scheme == BF_SCHEME_NONE) ||
+		(state->key_class == BF_CLASS_NONE && state->count > 0) || state->scheme > BF_SCHEME_SERVER_BE)
+		bf_fail(server_host(NULL), BF_FAIL_DAMAGED, 0, "The state of an aggregate contradicts itself.");
+	return state;
+}
+
+/* Start a mutable filter with what a state holds. */
+static void
+load_state(bf_mutable *filter, bf_host host, State *state, uint32 list_bound)
+{
+	KeyClass	class = state_class(state);
+
+	bf_mutable_start_state(filter, host, kind_of_state(state), state->capacity, state->fpp);
+	bf_mutable_set_class(filter, &class);
+	if (filter->header.kind == BF_KIND_BLOOM)
+	{
+		filter->bloom.list_bound = list_bound;
+		bf_bloom_reserve(&filter->bloom, state->count);
+	}
+	for (uint32 i = 0; i < state->count; i++)
+		bf_mutable_add(filter, state_hashes(state)[i]);
+}
+
+struct varlena *
+aggregate_export_state(struct varlena *image)
+{
+	bf_mutable	filter;
+
+	if (!value_is_state(image))
+		return image;
+	if (VARATT_IS_SHORT(image))
+		image = (struct varlena *) PG_DETOAST_DATUM(PointerGetDatum(image));
+	load_state(&filter, server_host(NULL), check_state(image), PARTIAL_LIST);
+	return builder_flat(&filter);
+}
+
+/* ----------------------------------------------------------------
+ * Large states
+ * ----------------------------------------------------------------
+ */
+
+static FilterObject *
+create_object(Owner owner)
+{
+	FilterObject *object = filter_object_create(owner.context);
+
+	object->is_state = true;
+	return object;
+}
+
+/* Make an object of a small state. */
+static FilterObject *
+state_to_object(Owner owner, State *state, uint32 list_bound)
+{
+	FilterObject *object = create_object(owner);
+
+	load_state(&object->filter, filter_object_host(object), state, list_bound);
+	state_release(owner, state);
+	return object;
+}
+
+static Pointer
+object_pointer(FilterObject *object)
+{
+	return DatumGetPointer(filter_object_datum(object));
+}
+
+/*
+ * The object that a state argument is, or NULL if it is a small state.  Nothing
+ * else can be one: an initial value would be a filter with a geometry of its own.
+ */
+static FilterObject *
+state_object(FunctionCallInfo fcinfo, Pointer state, uint16 kind)
+{
+	FilterObject *object = filter_object_to_change(PointerGetDatum(state));
+
+	if (object != NULL ? !object->is_state || object->filter.header.kind != kind :
+		!is_state(state) || kind_of_state((State *) state) != kind)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("function %s cannot begin with a value of its own",
+						format_procedure(fcinfo->flinfo->fn_oid)),
+				 errdetail("Its state is made at the first row, and has to be NULL before."),
+				 errhint("Define the aggregate without INITCOND.")));
+	return object;
+}
+
+/* What the aggregate was asked for, as its object remembers it. */
+static uint64
+object_capacity(const FilterObject *object)
+{
+	return object->filter.header.kind == BF_KIND_BLOOM ? object->filter.bloom.layer[0].size.capacity :
+		object->filter.cuckoo.capacity;
+}
+
+/* A cuckoo table that has grown is for a multiple of what was declared. */
+static bool
+object_knows_capacity(const FilterObject *object)
+{
+	return object->filter.header.kind == BF_KIND_BLOOM || object->filter.cuckoo.table.buckets == 0;
+}
+
+/* ----------------------------------------------------------------
+ * Parameters
+ * ----------------------------------------------------------------
+ */
+
+/* The arguments behind the key: (NULL for "size it yourself", fpp). */
+static void
+get_parameters(FunctionCallInfo fcinfo, uint16 kind, int64 *capacity, double *fpp)
+{
+	*capacity = 0;
+	*fpp = VALUE_DEFAULT_FPP;
+	if (PG_NARGS() > 3)
+	{
+		if (PG_ARGISNULL(3))
+			ereport(ERROR,
+					(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+					 errmsg("false-positive probability must not be null"),
+					 errhint("Leave it out for the default of 0.01.")));
+		*fpp = PG_GETARG_FLOAT8(3);
+		value_check_fpp(*fpp);
+	}
+	if (PG_NARGS() > 2 && !PG_ARGISNULL(2))
+	{
+		*capacity = PG_GETARG_INT64(2);
+		value_check_capacity(*capacity);
+		value_check_words(kind == BF_KIND_BLOOM ? bf_shape_for((uint64) *capacity, *fpp).words :
+						  bf_table_words(bf_table_for((uint64) *capacity, *fpp, BF_DEFAULT_GROWTH)),
+						  *capacity, *fpp);
+	}
+}
+
+static void
+refuse_other_parameters(void)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg("capacity and false-positive probability must be the same for all rows of an aggregate"),
+			 errhint("Use constants, or GROUP BY what they depend on.")));
+}
+
+/* All rows must ask for the same filter: do the arguments say the same? */
+static inline bool
+same_parameters(FunctionCallInfo fcinfo, uint64 capacity, double fpp)
+{
+	if (PG_NARGS() > 2 && (PG_ARGISNULL(2) ? 0 : (uint64) PG_GETARG_INT64(2)) != capacity)
+		return false;
+	return PG_NARGS() <= 3 || (!PG_ARGISNULL(3) && PG_GETARG_FLOAT8(3) == fpp);
+}
+
+static inline bool
+same_parameters_as(FunctionCallInfo fcinfo, const FilterObject *object)
+{
+	return PG_NARGS() <= 2 || !object_knows_capacity(object) ||
+		same_parameters(fcinfo, object_capacity(object), object->filter.header.fpp);
+}
+
+/* ----------------------------------------------------------------
+ * Transition
+ * ----------------------------------------------------------------
+ */
+
+/*
+ * Will the state be merged with others?  Then the aggregate is not finished in
+ * this plan node; or somebody else's aggregate calls our transition function,
+ * as Citus's does on its workers.
+ */
+static bool
+is_partial(FunctionCallInfo fcinfo)
+{
+	Aggref	   *aggregate = AggGetAggref(fcinfo);
+
+	return aggregate != NULL &&
+		(DO_AGGSPLIT_SKIPFINAL(aggregate->aggsplit) ||
+		 !key_aggregate_has_transition(aggregate->aggfnoid, fcinfo->flinfo->fn_oid));
+}
+
+/*
+ * Drop repetitions from a small state of a bloom filter, if there are many.  From
+ * then on each key is looked for before it is appended.  Otherwise the hashes
+ * stay in the order in which they came: a filter that is given more keys than
+ * were declared depends on it.
+ */
+static void
+state_drop_repetitions(State *state)
+{
+	uint64	   *hashes = palloc(sizeof(uint64) * state->count);
+	uint32		count;
+
+	memcpy(hashes, state_hashes(state), sizeof(uint64) * state->count);
+	count = (uint32) bf_hashes_sort_unique(server_host(NULL), hashes, state->count, 0);
+	state->sorted = 0;
+	if (count < state->count - state->count / 4)
+	{
+		memcpy(state_hashes(state), hashes, sizeof(uint64) * count);
+		state->count = state->sorted = count;
+	}
+	pfree(hashes);
+}
+
+/*
+ * A small state is full: drop repetitions, or move to a larger chunk.  NULL if
+ * that would be larger than a small state may be.
+ */
+static State *
+state_enlarge(Owner owner, State *state)
+{
+	KeyClass	class = state_class(state);
+	State	   *larger;
+
+	if (state->kind == 'B')
+		state_drop_repetitions(state);
+	if (state->count <= state_room(state) / 2)
+		return state;
+	larger = state_create(owner, kind_of_state(state), state->capacity, state->fpp, &class, state_room(state) * 2);
+	if (larger == NULL)
+		return NULL;
+	memcpy(state_hashes(larger), state_hashes(state), sizeof(uint64) * state->count);
+	larger->count = state->count;
+	larger->sorted = state->sorted;
+	state_release(owner, state);
+	return larger;
+}
+
+/* Give a small state the class of its first key, or check that of another. */
+static State *
+state_classify(Owner owner, State *state, const KeyClass *class)
+{
+	KeyClass	own = state_class(state);
+	State	   *named;
+
+	key_class_check(&own, class);
+	if (own.code != BF_CLASS_NONE)
+		return state;
+	if (class->code != BF_CLASS_NAMED)
+	{
+		state->scheme = class->scheme;
+		state->key_class = class->code;
+		return state;
+	}
+	/* it has no keys yet, and may need more room for the name */
+	named = state_create(owner, kind_of_state(state), state->capacity, state->fpp, class, 1);
+	state_release(owner, state);
+	return named;
+}
+
+/* Take in one key.  Returns the state, which may have moved. */
+static Pointer
+add_to_state(FunctionCallInfo fcinfo, Owner owner, State *state, const KeyClass *class, uint64 hash, bool partial)
+{
+	if (unlikely(state->key_class != class->code || class->code == BF_CLASS_NAMED || state->scheme != class->scheme))
+		state = state_classify(owner, state, class);
+	if (state->sorted > 0 && bf_hashes_find(state_hashes(state), state->sorted, hash) < state->sorted)
+		return (Pointer) state;
+	if (unlikely(state->count >= state_room(state)))
+	{
+		State	   *larger = state_enlarge(owner, state);
+
+		if (larger == NULL)
+		{
+			FilterObject *object = state_to_object(owner, state, partial && is_partial(fcinfo) ? PARTIAL_LIST : 0);
+
+			bf_mutable_add(&object->filter, hash);
+			return object_pointer(object);
+		}
+		state = larger;
+	}
+	state_hashes(state)[state->count++] = hash;
+	return (Pointer) state;
+}
+
+static void
+add_to_object(FilterObject *object, const KeyClass *class, uint64 hash)
+{
+	key_class_check(&object->filter.header.class, class);
+	bf_mutable_set_class(&object->filter, class);
+	bf_mutable_add(&object->filter, hash);
+}
+
+/*
+ * One row of an aggregate.  The state is made even for a NULL key: it carries
+ * the declared geometry.
+ */
+static pg_noinline Datum
+transition_slowly(FunctionCallInfo fcinfo, uint16 kind, bool internal, const KeyClass *class, uint64 hash)
+{
+	Owner		owner = {aggregate_context(fcinfo), internal};
+	FilterObject *object = NULL;
+	Pointer		state;
+
+	if (PG_ARGISNULL(0))
+	{
+		int64		capacity;
+		double		fpp;
+
+		get_parameters(fcinfo, kind, &capacity, &fpp);
+		state = (Pointer) state_create(owner, kind, (uint64) capacity, fpp, &(KeyClass) {0}, 1);
+	}
+	else
+	{
+		state = PG_GETARG_POINTER(0);
+		object = state_object(fcinfo, state, kind);
+		if (object != NULL ? !same_parameters_as(fcinfo, object) :
+			!same_parameters(fcinfo, ((State *) state)->capacity, ((State *) state)->fpp))
+			refuse_other_parameters();
+	}
+	if (PG_ARGISNULL(1))
+		PG_RETURN_POINTER(state);
+	if (object == NULL)
+		PG_RETURN_POINTER(add_to_state(fcinfo, owner, (State *) state, class, hash, true));
+	add_to_object(object, class, hash);
+	PG_RETURN_POINTER(state);
+}
+
+/*
+ * The usual case, made short: another key of the same class for a large state.
+ * Whoever is not an aggregate is refused in the other function.
+ */
+static pg_attribute_always_inline bool
+add_to_large_state(FunctionCallInfo fcinfo, uint16 kind, const KeyClass *class, uint64 hash)
+{
+	FilterObject *object;
+	const bf_header *header;
+
+	if (fcinfo->context == NULL || !(IsA(fcinfo->context, AggState) || IsA(fcinfo->context, WindowAggState)) ||
+		PG_ARGISNULL(0) || PG_ARGISNULL(1) ||
+		(object = filter_object_to_change(PG_GETARG_DATUM(0))) == NULL)
+		return false;
+	header = &object->filter.header;
+	if (!object->is_state || header->kind != kind || header->class.code != class->code ||
+		class->code == BF_CLASS_NAMED || header->class.scheme != class->scheme || !same_parameters_as(fcinfo, object))
+		return false;
+	if (kind == BF_KIND_BLOOM)
+		bf_bloom_add(&object->filter.bloom, hash);
+	else
+		bf_cuckoo_add(&object->filter.cuckoo, hash);
+	return true;
+}
+
+static pg_attribute_always_inline Datum
+transition(FunctionCallInfo fcinfo, uint16 kind, bool internal, const KeyClass *class, uint64 hash)
+{
+	if (likely(add_to_large_state(fcinfo, kind, class, hash)))
+		PG_RETURN_DATUM(PG_GETARG_DATUM(0));
+	return transition_slowly(fcinfo, kind, internal, class, hash);
+}
+
+static inline Datum
+transition_text(FunctionCallInfo fcinfo, uint16 kind)
+{
+	uint64		hash = 0;
+
+	if (PG_ARGISNULL(0))
+		key_check_text_aggregate(fcinfo);
+	if (!PG_ARGISNULL(1))
+	{
+		struct varlena *key = (struct varlena *) PG_GETARG_POINTER(1);
+
+		if (VARATT_IS_EXTERNAL(key) || VARATT_IS_COMPRESSED(key))
+			key = pg_detoast_datum_packed(key);
+
+		if (PG_GET_COLLATION() != DEFAULT_COLLATION_OID)
+			key_check_collation(PG_GET_COLLATION());
+		hash = key_hash_text(VARDATA_ANY(key), VARSIZE_ANY_EXHDR(key));
+	}
+	return transition(fcinfo, kind, false, &key_class_text, hash);
+}
+
+/* The transition function of the aggregates over any type. */
+static inline Datum
+transition_any(FunctionCallInfo fcinfo, uint16 kind)
+{
+	KeyType    *type;
+	KeyClass	none = {0};
+	uint64		hash;
+
+	if (PG_ARGISNULL(1))
+		return transition(fcinfo, kind, true, &none, 0);
+	type = key_type_of_call(fcinfo, 1, (KeyType **) &fcinfo->flinfo->fn_extra);
+	hash = key_hash(type, PG_GETARG_DATUM(1));
+	return transition(fcinfo, kind, true, &type->class, hash);
+}
+
+/* Over the common types: `hash` is looked at only if the key is not NULL. */
+#define TRANSITION_OF(kind, class, hash) \
+	transition(fcinfo, kind, false, &class, PG_ARGISNULL(1) ? 0 : (hash))
+
+PG_FUNCTION_INFO_V1(bloom_agg_int2);
+Datum
+bloom_agg_int2(PG_FUNCTION_ARGS)
+{
+	return TRANSITION_OF(BF_KIND_BLOOM, key_class_integer, key_hash_integer(PG_GETARG_INT16(1)));
+}
+
+PG_FUNCTION_INFO_V1(bloom_agg_int4);
+Datum
+bloom_agg_int4(PG_FUNCTION_ARGS)
+{
+	return TRANSITION_OF(BF_KIND_BLOOM, key_class_integer, key_hash_integer(PG_GETARG_INT32(1)));
+}
+
+PG_FUNCTION_INFO_V1(bloom_agg_int8);
+Datum
+bloom_agg_int8(PG_FUNCTION_ARGS)
+{
+	return TRANSITION_OF(BF_KIND_BLOOM, key_class_integer, key_hash_integer(PG_GETARG_INT64(1)));
+}
+
+PG_FUNCTION_INFO_V1(bloom_agg_uuid);
+Datum
+bloom_agg_uuid(PG_FUNCTION_ARGS)
+{
+	return TRANSITION_OF(BF_KIND_BLOOM, key_class_uuid, key_hash_uuid(PG_GETARG_UUID_P(1)));
+}
+
+PG_FUNCTION_INFO_V1(bloom_agg_char);
+Datum
+bloom_agg_char(PG_FUNCTION_ARGS)
+{
+	return TRANSITION_OF(BF_KIND_BLOOM, key_class_text, key_hash_char(PG_GETARG_CHAR(1)));
+}
+
+PG_FUNCTION_INFO_V1(bloom_agg_text);
+Datum
+bloom_agg_text(PG_FUNCTION_ARGS)
+{
+	return transition_text(fcinfo, BF_KIND_BLOOM);
+}
+
+PG_FUNCTION_INFO_V1(bloom_agg_any);
+Datum
+bloom_agg_any(PG_FUNCTION_ARGS)
+{
+	return transition_any(fcinfo, BF_KIND_BLOOM);
+}
+
+PG_FUNCTION_INFO_V1(cuckoo_agg_int2);
+Datum
+cuckoo_agg_int2(PG_FUNCTION_ARGS)
+{
+	return TRANSITION_OF(BF_KIND_CUCKOO, key_class_integer, key_hash_integer(PG_GETARG_INT16(1)));
+}
+
+PG_FUNCTION_INFO_V1(cuckoo_agg_int4);
+Datum
+cuckoo_agg_int4(PG_FUNCTION_ARGS)
+{
+	return TRANSITION_OF(BF_KIND_CUCKOO, key_class_integer, key_hash_integer(PG_GETARG_INT32(1)));
+}
+
+PG_FUNCTION_INFO_V1(cuckoo_agg_int8);
+Datum
+cuckoo_agg_int8(PG_FUNCTION_ARGS)
+{
+	return TRANSITION_OF(BF_KIND_CUCKOO, key_class_integer, key_hash_integer(PG_GETARG_INT64(1)));
+}
+
+PG_FUNCTION_INFO_V1(cuckoo_agg_uuid);
+Datum
+cuckoo_agg_uuid(PG_FUNCTION_ARGS)
+{
+	return TRANSITION_OF(BF_KIND_CUCKOO, key_class_uuid, key_hash_uuid(PG_GETARG_UUID_P(1)));
+}
+
+PG_FUNCTION_INFO_V1(cuckoo_agg_char);
+Datum
+cuckoo_agg_char(PG_FUNCTION_ARGS)
+{
+	return TRANSITION_OF(BF_KIND_CUCKOO, key_class_text, key_hash_char(PG_GETARG_CHAR(1)));
+}
+
+PG_FUNCTION_INFO_V1(cuckoo_agg_text);
+Datum
+cuckoo_agg_text(PG_FUNCTION_ARGS)
+{
+	return transition_text(fcinfo, BF_KIND_CUCKOO);
+}
+
+PG_FUNCTION_INFO_V1(cuckoo_agg_any);
+Datum
+cuckoo_agg_any(PG_FUNCTION_ARGS)
+{
+	return transition_any(fcinfo, BF_KIND_CUCKOO);
+}
+
+/* ----------------------------------------------------------------
+ * Combine
+ * ----------------------------------------------------------------
+ */
+
+/*
+ * The other state of a combine function comes from a tuple: as a small state, or
+ * as an unfinished filter, which objects become on their way there.
+ */
+typedef struct Part
+{
+	State	   *state;			/* a small state, checked */
+	bf_filter	filter;			/* if not */
+} Part;
+
+static void
+open_part(Part *part, Datum value)
+{
+	FilterObject *object = filter_object(value);
+	struct varlena *image = object != NULL ? builder_flat(&object->filter) : (struct varlena *) PG_DETOAST_DATUM(value);
+
+	part->state = NULL;
+	if (value_is_state(image))
+		part->state = check_state(image);
+	else
+		value_open_any(&part->filter, image);
+}
+
+/*
+ * An unfinished filter as a small state, as a node that combines a million groups
+ * needs it; NULL if it is no list or too long.
+ */
+static State *
+state_of_filter(Owner owner, const bf_filter *filter)
+{
+	const bf_layer *layer = &filter->layer[0];
+	bool		cuckoo = filter->header.kind == BF_KIND_CUCKOO;
+	const uint8 *list = cuckoo ? layer->list : layer->data;
+	const uint8 *counts = list + (Size) layer->count * 8;
+	Size		copies = 0;
+	State	   *state;
+
+	if (layer->shape.words > 0 || layer->table.buckets > 0 || layer->count > STATE_MAX_FLAT / 8)
+		return NULL;
+	for (uint32 i = 0; i < layer->count; i++)
+		copies += cuckoo ? counts[i] : 1;
+	state = state_create(owner, filter->header.kind, layer->capacity, filter->header.fpp, &filter->header.class, copies);
+	for (uint32 i = 0; state != NULL && i < layer->count; i++)
+	{
+		for (unsigned copy = 0; copy < (cuckoo ? counts[i] : 1); copy++)
+			state_hashes(state)[state->count++] = bf_load64(list + (Size) i * 8);
+	}
+	return state;
+}
+
+/* The first part becomes the state. */
+static Pointer
+adopt_part(Owner owner, const Part *part)
+{
+	State	   *state;
+	FilterObject *object;
+
+	if (part->state != NULL)
+	{
+		KeyClass	class = state_class(part->state);
+
+		state = state_create(owner, kind_of_state(part->state), part->state->capacity, part->state->fpp, &class,
+							 part->state->count);
+		if (state != NULL)
+		{
+			memcpy(state_hashes(state), state_hashes(part->state), sizeof(uint64) * part->state->count);
+			state->count = part->state->count;
+			return (Pointer) state;
+		}
+		object = create_object(owner);
+		load_state(&object->filter, filter_object_host(object), part->state, 0);
+		return object_pointer(object);
+	}
+	state = state_of_filter(owner, &part->filter);
+	if (state != NULL)
+		return (Pointer) state;
+	object = create_object(owner);
+	bf_mutable_load(&object->filter, filter_object_host(object), &part->filter);
+	return object_pointer(object);
+}
+
+/* Add a small state to an object. */
+static void
+merge_small(FilterObject *object, State *part)
+{
+	KeyClass	class = state_class(part);
+
+	if (object->filter.header.fpp != part->fpp ||
+		(object_knows_capacity(object) && object_capacity(object) != part->capacity))
+		refuse_other_parameters();
+	for (uint32 i = 0; i < part->count; i++)
+		add_to_object(object, &class, state_hashes(part)[i]);
+}
+
+/* Add one small state to another. */
+static Pointer
+append_small(FunctionCallInfo fcinfo, Owner owner, State *state, State *part)
+{
+	KeyClass	class = state_class(part);
+	Pointer		result = (Pointer) state;
+
+	if (state->capacity != part->capacity || state->fpp != part->fpp)
+		refuse_other_parameters();
+	for (uint32 i = 0; i < part->count; i++)
+	{
+		FilterObject *object = filter_object(PointerGetDatum(result));
+
+		if (object != NULL)
+			add_to_object(object, &class, state_hashes(part)[i]);
+		else
+			result = add_to_state(fcinfo, owner, (State *) result, &class, state_hashes(part)[i], false);
+	}
+	return result;
+}
+
+/* Merge an unfinished filter into an object. */
+static void
+merge_large(FilterObject *object, const bf_filter *part)
+{
+	const KeyClass *class = &part->header.class;
+
+	if (class->code != BF_CLASS_NONE)
+	{
+		key_class_check(&object->filter.header.class, class);
+		bf_mutable_set_class(&object->filter, class);
+	}
+	if (!bf_mutable_can_merge_state(&object->filter, part))
+		refuse_other_parameters();
+	bf_mutable_merge_state(&object->filter, part);
+}
+
+static Datum
+combine(FunctionCallInfo fcinfo, uint16 kind, bool internal)
+{
+	Owner		owner = {aggregate_context(fcinfo), internal};
+	FilterObject *object = NULL;
+	Pointer		state = NULL;
+	Part		part;
+
+	if (!PG_ARGISNULL(0))
+	{
+		state = PG_GETARG_POINTER(0);
+		object = state_object(fcinfo, state, kind);
+	}
+	if (PG_ARGISNULL(1))
+	{
+		if (state == NULL)
+			PG_RETURN_NULL();
+		PG_RETURN_POINTER(state);
+	}
+	open_part(&part, PG_GETARG_DATUM(1));
+	if (state == NULL)
+		PG_RETURN_POINTER(adopt_part(owner, &part));
+	if (object == NULL && part.state == NULL)
+	{
+		part.state = state_of_filter((Owner) {CurrentMemoryContext, true}, &part.filter);
+		if (part.state == NULL)
+			object = state_to_object(owner, (State *) state, 0);
+	}
+	if (object == NULL)
+		PG_RETURN_POINTER(append_small(fcinfo, owner, (State *) state, part.state));
+	if (part.state != NULL)
+		merge_small(object, part.state);
+	else
+		merge_large(object, &part.filter);
+	PG_RETURN_POINTER(object_pointer(object));
+}
+
+PG_FUNCTION_INFO_V1(bloom_agg_combine);
+Datum
+bloom_agg_combine(PG_FUNCTION_ARGS)
+{
+	return combine(fcinfo, BF_KIND_BLOOM, false);
+}
+
+PG_FUNCTION_INFO_V1(bloom_agg_combine_internal);
+Datum
+bloom_agg_combine_internal(PG_FUNCTION_ARGS)
+{
+	return combine(fcinfo, BF_KIND_BLOOM, true);
+}
+
+PG_FUNCTION_INFO_V1(cuckoo_agg_combine);
+Datum
+cuckoo_agg_combine(PG_FUNCTION_ARGS)
+{
+	return combine(fcinfo, BF_KIND_CUCKOO, false);
+}
+
+PG_FUNCTION_INFO_V1(cuckoo_agg_combine_internal);
+Datum
+cuckoo_agg_combine_internal(PG_FUNCTION_ARGS)
+{
+	return combine(fcinfo, BF_KIND_CUCKOO, true);
+}
+
+/* ----------------------------------------------------------------
+ * Serialize, final
+ * ----------------------------------------------------------------
+ */
+
+/* An internal state travels between processes as the bytes of an unfinished filter. */
+PG_FUNCTION_INFO_V1(filter_agg_serialize);
+Datum
+filter_agg_serialize(PG_FUNCTION_ARGS)
+{
+	FilterObject *object;
+
+	aggregate_context(fcinfo);
+	object = filter_object(PG_GETARG_DATUM(0));
+	PG_RETURN_BYTEA_P(object != NULL ? builder_flat(&object->filter) :
+					  aggregate_export_state((struct varlena *) PG_GETARG_POINTER(0)));
+}
+
+/* The other way: bytes from outside, which are validated. */
+static Datum
+deserialize(FunctionCallInfo fcinfo, uint16 kind)
+{
+	bytea	   *bytes = PG_GETARG_BYTEA_PP(0);
+
+	aggregate_context(fcinfo);
+	PG_RETURN_POINTER(value_from_bytes(kind, VARDATA_ANY(bytes), VARSIZE_ANY_EXHDR(bytes)));
+}
+
+PG_FUNCTION_INFO_V1(bloom_agg_deserialize);
+Datum
+bloom_agg_deserialize(PG_FUNCTION_ARGS)
+{
+	return deserialize(fcinfo, BF_KIND_BLOOM);
+}
+
+PG_FUNCTION_INFO_V1(cuckoo_agg_deserialize);
+Datum
+cuckoo_agg_deserialize(PG_FUNCTION_ARGS)
+{
+	return deserialize(fcinfo, BF_KIND_CUCKOO);
+}
+
+/*
+ * The finished filter.  No rows at all give an empty filter, not NULL: a query
+ * that keeps the rows whose key may be in an empty set keeps none.
+ */
+static Datum
+final(FunctionCallInfo fcinfo, uint16 kind)
+{
+	bf_host		host = server_host(NULL);
+	bf_mutable	filter;
+	FilterObject *object;
+	Part		part;
+
+	aggregate_context(fcinfo);
+	if (PG_ARGISNULL(0))
+	{
+		bf_mutable_start_state(&filter, host, kind, 0, VALUE_DEFAULT_FPP);
+		PG_RETURN_POINTER(builder_finish(&filter));
+	}
+	object = filter_object(PG_GETARG_DATUM(0));
+	if (object != NULL)
+		PG_RETURN_POINTER(builder_finish(&object->filter));
+	open_part(&part, PG_GETARG_DATUM(0));
+	if (part.state != NULL)
+		load_state(&filter, host, part.state, 0);
+	else
+		bf_mutable_load(&filter, host, &part.filter);
+	PG_RETURN_POINTER(builder_finish(&filter));
+}
+
+PG_FUNCTION_INFO_V1(bloom_agg_final);
+Datum
+bloom_agg_final(PG_FUNCTION_ARGS)
+{
+	return final(fcinfo, BF_KIND_BLOOM);
+}
+
+PG_FUNCTION_INFO_V1(cuckoo_agg_final);
+Datum
+cuckoo_agg_final(PG_FUNCTION_ARGS)
+{
+	return final(fcinfo, BF_KIND_CUCKOO);
+}

@@ -1,0 +1,16 @@
+/*
+ * aggregate.h
+ *		The aggregates, as far as other files meet them.
+ */
+#ifndef BF_AGGREGATE_H
+#define BF_AGGREGATE_H
+
+#include "compat.h"
+
+/* A state that is a value, as an unfinished filter. */
+extern struct varlena *aggregate_export_state(struct varlena *image);
+
+/* Where the state of the calling aggregate lives; an error for other callers. */
+extern MemoryContext aggregate_context(FunctionCallInfo fcinfo);
+
+#endif							/* BF_AGGREGATE_H */

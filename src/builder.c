@@ -1,0 +1,129 @@
+/*
+ * builder.c
+ *		A mutable filter in the server, also as a Datum.
+ *
+ * Large states of aggregates, and since PostgreSQL 18 the variables of PL/pgSQL
+ * that are changed in place, are expanded objects: they can grow, and still pass
+ * for a value of the filter's type wherever the executor puts them.
+ */
+#include "compat.h"
+
+#include "utils/memutils.h"
+
+#include "builder.h"
+
+/* ----------------------------------------------------------------
+ * Flat values
+ * ----------------------------------------------------------------
+ */
+
+/* The filter as a flat value; the state of an aggregate is an unfinished one. */
+struct varlena *
+builder_flat(bf_mutable *filter)
+{
+	bf_filter	description;
+	uint64		size = bf_mutable_describe(filter, &description);
+	struct varlena *image = value_allocate(size);
+
+	bf_mutable_write(filter, &description, (uint8 *) VARDATA(image), (Size) size);
+	return image;
+}
+
+/*
+ * The finished filter of an aggregate.  The state stays usable: a window of rows
+ * may go on adding to it.
+ */
+struct varlena *
+builder_finish(bf_mutable *filter)
+{
+	struct varlena *image;
+
+	if (filter->header.kind == BF_KIND_BLOOM)
+	{
+		bf_filter	description;
+		uint64		size = bf_bloom_finish(&filter->bloom, &description);
+
+		image = value_allocate(size);
+		bf_bloom_write(&filter->bloom, &description, (uint8 *) VARDATA(image), (Size) size);
+	}
+	else
+	{
+		bf_mutable	finished;
+
+		bf_cuckoo_finish(&filter->cuckoo, &finished.cuckoo, server_host(NULL));
+		image = builder_flat(&finished);
+		bf_mutable_free(&finished);
+	}
+	return image;
+}
+
+/* ----------------------------------------------------------------
+ * Expanded objects
+ * ----------------------------------------------------------------
+ */
+
+static Size
+filter_object_flat_size(ExpandedObjectHeader *header)
+{
+	bf_filter	description;
+	uint64		size = bf_mutable_describe(&((FilterObject *) header)->filter, &description);
+
+	if (size + VARHDRSZ > BF_MAX_BYTES)
+		bf_fail(server_host(NULL), BF_FAIL_BYTES, size + VARHDRSZ, NULL);
+	return (Size) size + VARHDRSZ;
+}
+
+static void
+filter_object_flatten(ExpandedObjectHeader *header, void *result, Size allocated_size)
+{
+	bf_mutable *filter = &((FilterObject *) header)->filter;
+	bf_filter	description;
+
+	bf_mutable_describe(filter, &description);
+	SET_VARSIZE(result, allocated_size);
+	bf_mutable_write(filter, &description, (uint8 *) VARDATA(result), allocated_size - VARHDRSZ);
+}
+
+static const ExpandedObjectMethods filter_object_methods = {filter_object_flat_size, filter_object_flatten};
+
+static MemoryContext
+create_filter_context(MemoryContext parent)
+{
+	return AllocSetContextCreate(parent, "filter", ALLOCSET_START_SMALL_SIZES);
+}
+
+/* An object without a filter yet: the caller starts or loads it. */
+FilterObject *
+filter_object_create(MemoryContext parent)
+{
+	MemoryContext context = AllocSetContextCreate(parent, "filter object", ALLOCSET_START_SMALL_SIZES);
+	FilterObject *object = MemoryContextAllocZero(context, sizeof(FilterObject));
+
+	EOH_init_header(&object->header, &filter_object_methods, context);
+	object->magic = FILTER_OBJECT_MAGIC;
+	object->context = create_filter_context(context);
+	return object;
+}
+
+/*
+ * Change an object, whole or not at all: in place, or else in a copy that takes
+ * the place of the filter.  An error leaves the copy to the caller's context.
+ */
+void
+filter_object_change(FilterObject *object, bf_change change, const KeyClass *class, const uint64 *hashes, Size n)
+{
+	MemoryContext context;
+	bf_mutable	copy;
+
+	if (bf_mutable_change_in_place(&object->filter, change, class, hashes, n))
+		return;
+	context = create_filter_context(CurrentMemoryContext);
+	bf_mutable_copy(&copy, server_host(context), &object->filter);
+	bf_mutable_change(&copy, change, class, hashes, n);
+
+	/* nothing fails from here on */
+	MemoryContextSetParent(context, object->header.eoh_context);
+	MemoryContextDelete(object->context);
+	object->context = context;
+	object->filter = copy;
+}

@@ -1,0 +1,197 @@
+/*
+ * change.c
+ *		bloom_new, bloom_add, cuckoo_delete and their kin: making filters,
+ *		adding keys to them, removing them.
+ */
+#include "compat.h"
+
+#include "builder.h"
+#include "core/growth.h"
+
+/* ----------------------------------------------------------------
+ * Making
+ * ----------------------------------------------------------------
+ */
+
+/* The first two parameters of both constructors. */
+static void
+get_size_parameters(FunctionCallInfo fcinfo, uint16 kind, int64 *capacity, double *fpp)
+{
+	if (PG_ARGISNULL(0) || PG_ARGISNULL(1))
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("capacity and false-positive probability must not be null"),
+				 errhint("If the number of keys is not known, let %s_agg(key) find out.", value_type_name(kind))));
+	*capacity = PG_GETARG_INT64(0);
+	*fpp = PG_GETARG_FLOAT8(1);
+	value_check_capacity(*capacity);
+	value_check_fpp(*fpp);
+}
+
+/*
+ * bloom_new(capacity, fpp, growth, max_layers): an empty filter that grows, has
+ * a fixed size, or is a rotating window of layers
+ */
+PG_FUNCTION_INFO_V1(bloom_new);
+Datum
+bloom_new(PG_FUNCTION_ARGS)
+{
+	bf_mutable	filter;
+	int64		capacity;
+	double		fpp;
+	int32		growth;
+	int32		max_layers;
+	bf_shape	shape;
+
+	get_size_parameters(fcinfo, BF_KIND_BLOOM, &capacity, &fpp);
+	max_layers = PG_ARGISNULL(3) ? 0 : PG_GETARG_INT32(3);
+	growth = !PG_ARGISNULL(2) ? PG_GETARG_INT32(2) : max_layers != 0 ? 1 : BF_DEFAULT_GROWTH;
+	if (!PG_ARGISNULL(3) && (max_layers < 2 || max_layers > BF_MAX_LAYERS))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("max_layers must be between 2 and %d", BF_MAX_LAYERS),
+				 errdetail("The number given is %d.", max_layers),
+				 errhint("A rotating filter of m layers always holds the last (m - 1) x capacity keys added, repetitions counted.")));
+	if (growth < 0 || growth > BF_MAX_GROWTH)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("growth must be between 0 and %d", BF_MAX_GROWTH),
+				 errdetail("The growth given is %d.", growth),
+				 errhint("Each layer is this many times as large as the one before; 0 means a fixed size.")));
+	if (max_layers > 0 && growth != 1)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("a filter with max_layers rotates, and its layers are of equal size"),
+				 errdetail("The growth given is %d.", growth),
+				 errhint("Leave out growth, or max_layers.")));
+
+	shape = bf_first_shape((uint64) capacity, fpp, (unsigned) growth, (unsigned) max_layers);
+	value_check_words(shape.words, capacity, fpp);
+	if (max_layers > 0)
+		value_check_words(shape.words * max_layers, capacity * max_layers, fpp);
+	bf_bloom_start(&filter.bloom, server_host(NULL), (bf_size) {shape, (uint64) capacity}, fpp);
+	filter.header.growth = (uint8) growth;
+	filter.header.max_layers = (uint8) max_layers;
+	PG_RETURN_POINTER(builder_flat(&filter));
+}
+
+/* cuckoo_new(capacity, fpp, growth): an empty filter that grows when it is full */
+PG_FUNCTION_INFO_V1(cuckoo_new);
+Datum
+cuckoo_new(PG_FUNCTION_ARGS)
+{
+	bf_mutable	filter;
+	int64		capacity;
+	double		fpp;
+	int32		growth = PG_ARGISNULL(2) ? BF_DEFAULT_GROWTH : PG_GETARG_INT32(2);
+	bf_table	table;
+
+	get_size_parameters(fcinfo, BF_KIND_CUCKOO, &capacity, &fpp);
+	value_check_cuckoo_growth(growth);
+	table = bf_table_for((uint64) capacity, fpp, (unsigned) growth);
+	value_check_words(bf_table_words(table), capacity, fpp);
+	bf_cuckoo_start(&filter.cuckoo, server_host(NULL), table, (uint64) capacity, fpp);
+	filter.header.growth = (uint8) growth;
+	PG_RETURN_POINTER(builder_flat(&filter));
+}
+
+/* ----------------------------------------------------------------
+ * Adding and removing
+ * ----------------------------------------------------------------
+ */
+
+/*
+ * The filter argument, changed.  A read-write expanded object is changed in
+ * place: it is the caller's to change.  Should that fail it has not changed.
+ */
+static Datum
+change_filter(FunctionCallInfo fcinfo, bf_change change, const KeyClass *class, const uint64 *hashes, Size n)
+{
+	FilterObject *object = filter_object_to_change(PG_GETARG_DATUM(0));
+	bf_mutable	flat;
+	bf_filter	filter;
+
+	if (object != NULL)
+	{
+		filter_object_check(object);
+		key_class_check(&object->filter.header.class, class);
+		filter_object_change(object, change, class, hashes, n);
+		PG_RETURN_DATUM(filter_object_datum(object));
+	}
+	value_open_argument(&filter, fcinfo, 0);
+	key_class_check(&filter.header.class, class);
+	if (BF_MODIFY_IN_PLACE)
+	{
+		object = filter_object_create(CurrentMemoryContext);
+		bf_mutable_load(&object->filter, filter_object_host(object), &filter);
+		bf_mutable_change(&object->filter, change, class, hashes, n);
+		PG_RETURN_DATUM(filter_object_datum(object));
+	}
+	bf_mutable_load(&flat, server_host(NULL), &filter);
+	bf_mutable_change(&flat, change, class, hashes, n);
+	PG_RETURN_POINTER(builder_flat(&flat));
+}
+
+/* One key: the second argument.  Nothing changes if it is NULL. */
+static Datum
+change_by_key(FunctionCallInfo fcinfo, bf_change change)
+{
+	KeyType    *type;
+	uint64		hash;
+
+	if (PG_ARGISNULL(0))
+		PG_RETURN_NULL();
+	if (PG_ARGISNULL(1))
+		PG_RETURN_DATUM(PG_GETARG_DATUM(0));
+	type = key_type_of_call(fcinfo, 1, (KeyType **) &fcinfo->flinfo->fn_extra);
+	hash = key_hash(type, PG_GETARG_DATUM(1));
+	return change_filter(fcinfo, change, &type->class, &hash, 1);
+}
+
+/* The keys of an array. */
+static Datum
+change_by_array(FunctionCallInfo fcinfo, bf_change change)
+{
+	KeyArray	keys;
+
+	if (PG_ARGISNULL(0))
+		PG_RETURN_NULL();
+	if (PG_ARGISNULL(1))
+		PG_RETURN_DATUM(PG_GETARG_DATUM(0));
+	keys = key_array_of_argument(fcinfo, 1, (KeyType **) &fcinfo->flinfo->fn_extra);
+	if (keys.n == 0)
+		PG_RETURN_DATUM(PG_GETARG_DATUM(0));
+	return change_filter(fcinfo, change, &keys.class, keys.hashes, keys.n);
+}
+
+/* bloom_add, cuckoo_add(filter, key): the filter with one more key */
+PG_FUNCTION_INFO_V1(filter_add);
+Datum
+filter_add(PG_FUNCTION_ARGS)
+{
+	return change_by_key(fcinfo, BF_ADD);
+}
+
+/* bloom_add_all, cuckoo_add_all(filter, keys): the filter with all of an array */
+PG_FUNCTION_INFO_V1(filter_add_all);
+Datum
+filter_add_all(PG_FUNCTION_ARGS)
+{
+	return change_by_array(fcinfo, BF_ADD);
+}
+
+/* cuckoo_delete(filter, key): the filter with one copy of the key less */
+PG_FUNCTION_INFO_V1(cuckoo_delete);
+Datum
+cuckoo_delete(PG_FUNCTION_ARGS)
+{
+	return change_by_key(fcinfo, BF_REMOVE);
+}
+
+/* cuckoo_delete_all(filter, keys): the same for each key of an array */
+PG_FUNCTION_INFO_V1(cuckoo_delete_all);
+Datum
+cuckoo_delete_all(PG_FUNCTION_ARGS)
+{
+	return change_by_array(fcinfo, BF_REMOVE);
+}

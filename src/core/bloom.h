@@ -1,0 +1,149 @@
+/*
+ * bloom.h
+ *		The mutable Bloom filter: every way to make or change one goes here.
+ *
+ * Aggregates, adding to a filter, unions, intersections and compaction use the
+ * same object.  It is a chain of layers, of which the last one is open: it takes
+ * new keys.
+ */
+#ifndef BF_BLOOM_H
+#define BF_BLOOM_H
+
+#include "format.h"
+#include "growth.h"
+#include "lines.h"
+
+/* log2 of the number of recent hashes that are remembered: 16 KB. */
+#define BF_RECENT_BITS		11
+
+/* A layer whose keys are not counted: its bits tell when it is full. */
+#define BF_UNCOUNTED		UINT64_MAX
+
+/*
+ * One layer: a list of hashes until that is no longer allowed, then lines.  The
+ * list of the open layer is in any order and may have repetitions; that of any
+ * other layer is sorted and distinct.
+ */
+typedef struct bf_bloom_layer
+{
+	bf_size		size;			/* no words: sized at the end */
+	uint64_t   *hashes;			/* NULL if lines */
+	uint8_t    *lines;			/* NULL if a list */
+	uint32_t	room;			/* allocated in `hashes` */
+	uint32_t	count;			/* used in `hashes` */
+	uint32_t	sorted;			/* length of the sorted, distinct prefix */
+	uint64_t	bits_set;		/* in `lines` */
+	uint64_t	full_bits;		/* lines with this many bits set are full */
+	uint64_t	keys_left;		/* keys until they are full, or BF_UNCOUNTED */
+} bf_bloom_layer;
+
+typedef struct bf_bloom
+{
+	bf_header	header;
+	bf_bloom_layer *layer;
+	unsigned	layers;
+	bool		is_state;		/* of an aggregate: leaves as an unfinished value */
+	uint8_t		fruitless_sorts;	/* sorts in a row that found few repetitions */
+	uint8_t		skip_sorts;		/* sorts to leave out for that reason */
+	uint32_t	list_bound;		/* a list of at most this length stays a list,
+								 * whatever its layer is made for */
+	uint32_t	batched;		/* used in `batch` */
+	uint64_t   *recent;			/* hashes seen lately, to skip repetitions */
+	uint64_t	batch[BF_BATCH];	/* hashes not yet applied to open lines */
+} bf_bloom;
+
+/* Making one. */
+extern void bf_bloom_start(bf_bloom *bloom, bf_host host, bf_size size, double fpp);
+extern void bf_bloom_start_state(bf_bloom *bloom, bf_host host, uint64_t capacity, double fpp);
+extern void bf_bloom_load(bf_bloom *bloom, bf_host host, const bf_filter *filter);
+extern void bf_bloom_free(bf_bloom *bloom);
+
+/* Adding keys, and asking for them. */
+extern void bf_bloom_make_room(bf_bloom *bloom);
+extern void bf_bloom_apply_batch(bf_bloom *bloom);
+extern void bf_bloom_add_layered(bf_bloom *bloom, uint64_t hash);
+extern void bf_bloom_add_many(bf_bloom *bloom, const uint64_t *hashes, size_t n);
+extern bool bf_bloom_reserve(bf_bloom *bloom, size_t n);
+extern void bf_bloom_add_reserved(bf_bloom *bloom, const uint64_t *hashes, size_t n);
+extern bool bf_bloom_contains(bf_bloom *bloom, uint64_t hash);
+extern bool bf_bloom_is_empty(const bf_bloom *bloom);
+extern size_t bf_bloom_count_new(bf_bloom *bloom, const uint64_t *hashes, size_t n, uint64_t *last);
+
+/* The filter as bytes: describe it, allocate what it needs, write it. */
+extern uint64_t bf_bloom_describe(bf_bloom *bloom, bf_filter *filter);
+extern uint64_t bf_bloom_finish(bf_bloom *bloom, bf_filter *filter);
+extern void bf_bloom_write(bf_bloom *bloom, bf_filter *filter, uint8_t *bytes, size_t n);
+
+/* Sets: see bloom_sets.c. */
+extern bool bf_bloom_can_merge_state(const bf_bloom *bloom, const bf_filter *state);
+extern void bf_bloom_merge_state(bf_bloom *bloom, const bf_filter *state);
+extern void bf_bloom_unite(bf_bloom *bloom, const bf_filter *filter);
+extern void bf_bloom_sort_layers(bf_bloom *bloom);
+extern void bf_bloom_intersect(bf_bloom *bloom, const bf_filter *filter);
+extern void bf_bloom_compact(bf_bloom *bloom);
+
+/* For bloom_sets.c: the pieces that it puts together. */
+extern bf_shape bf_bloom_spill_shape(double fpp);
+extern bool bf_bloom_may_be_list(const bf_bloom *bloom, const bf_bloom_layer *layer, uint64_t count);
+extern void bf_bloom_sort_list(bf_bloom *bloom, bf_bloom_layer *layer);
+extern uint8_t *bf_bloom_lines_of_list(const bf_bloom *bloom, const bf_bloom_layer *layer, bf_added *added);
+extern void bf_bloom_install_lines(bf_bloom *bloom, bf_bloom_layer *layer, uint8_t *lines, bf_added added);
+extern void bf_bloom_load_layer(bf_bloom *bloom, bf_bloom_layer *layer, const bf_layer *from);
+extern void bf_bloom_insert_layer(bf_bloom *bloom, unsigned at, const bf_bloom_layer *layer);
+extern void bf_bloom_free_layer(bf_bloom *bloom, bf_bloom_layer *layer);
+
+/* The layer that takes new keys. */
+static inline bf_bloom_layer *
+bf_bloom_open_layer(bf_bloom *bloom)
+{
+	return &bloom->layer[bloom->layers - 1];
+}
+
+/* Note what keys have changed in the lines of a layer. */
+static inline void
+bf_bloom_count_added(bf_bloom_layer *layer, bf_added added)
+{
+	layer->bits_set += added.bits;
+	if (layer->keys_left != BF_UNCOUNTED)
+		layer->keys_left -= added.keys < layer->keys_left ? added.keys : layer->keys_left;
+}
+
+/* Add one key's hash: the short way of an aggregate. */
+static inline void
+bf_bloom_add(bf_bloom *bloom, uint64_t hash)
+{
+	bf_bloom_layer *layer = bloom->layer;
+
+	if (bf_unlikely(bloom->layers > 1))
+	{
+		bf_bloom_add_layered(bloom, hash);
+		return;
+	}
+	if (layer->lines != NULL)
+	{
+		bloom->batch[bloom->batched++] = hash;
+		if (bloom->batched == BF_BATCH)
+			bf_bloom_apply_batch(bloom);
+		return;
+	}
+	if (bloom->recent != NULL)
+	{
+		uint64_t   *seen = &bloom->recent[hash >> (64 - BF_RECENT_BITS)];
+
+		if (*seen == hash)
+			return;
+		*seen = hash;
+	}
+	if (bf_unlikely(layer->count == layer->room))
+	{
+		bf_bloom_make_room(bloom);
+		if (bloom->layers > 1 || layer->lines != NULL)
+		{
+			bf_bloom_add(bloom, hash);
+			return;
+		}
+	}
+	layer->hashes[layer->count++] = hash;
+}
+
+#endif							/* BF_BLOOM_H */

@@ -1,0 +1,609 @@
+/*
+ * bloom_sets.c
+ *		Union, intersection and compaction of Bloom filters, and the merging of
+ *		aggregates' states.
+ *
+ * The rule of merging, for all of them:  Two layers of one shape are merged bit
+ * by bit if the result has no more bits set than a full layer: then it is the
+ * layer that all keys together would have made.  They are merged as well if side
+ * by side they would give no fewer false positives, as when one has the keys of
+ * the other.  Otherwise, and if their shapes differ, they stand side by side: no
+ * key is lost, each layer is asked, and the false-positive probability of the
+ * whole is what the layers add up to.
+ *
+ * A filter of a fixed size takes everything into one layer, and so do two windows
+ * of one geometry, the newest into the newest.  The state of an aggregate never
+ * fails for the number of its layers: with as many as there may be, those of one
+ * shape are merged in any case.
+ */
+#include <stdlib.h>
+
+#include "bloom.h"
+#include "query.h"
+
+/* ----------------------------------------------------------------
+ * The rule
+ * ----------------------------------------------------------------
+ */
+
+/* A layer as it can be read by the functions of query.h; a list has none. */
+static bf_layer
+view_of_lines(const bf_bloom_layer *layer)
+{
+	bf_layer	view;
+
+	memset(&view, 0, sizeof(view));
+	view.shape = layer->size.shape;
+	view.capacity = layer->size.capacity;
+	view.form = BF_FORM_LINES;
+	view.data = layer->lines;
+	return view;
+}
+
+/* Make the open layer like the others: nothing waits, and a list is sorted. */
+static void
+sort_open_list(bf_bloom *bloom)
+{
+	if (bloom->batched > 0)
+		bf_bloom_apply_batch(bloom);
+	if (bf_bloom_open_layer(bloom)->lines == NULL)
+		bf_bloom_sort_list(bloom, bf_bloom_open_layer(bloom));
+}
+
+static double
+lines_fpp(bf_host host, const uint8_t *lines, bf_shape shape)
+{
+	return lines == NULL ? 0.0 : bf_lines_census(host, lines, shape).fpp;
+}
+
+/*
+ * Lines of both a layer and another one of the same shape, in memory of their
+ * own.
+ */
+static uint8_t *
+lines_of_both(bf_bloom *bloom, const bf_bloom_layer *layer, const bf_layer *other, bf_added *added)
+{
+	bf_host		host = bloom->header.host;
+	uint64_t	bytes = other->shape.words * 8;
+	uint8_t    *lines;
+
+	if (layer->lines == NULL)
+		lines = bf_bloom_lines_of_list(bloom, layer, added);
+	else
+	{
+		lines = bf_allocate(host, bytes);
+		memcpy(lines, layer->lines, (size_t) bytes);
+	}
+	if (other->form == BF_FORM_LINES)
+		bf_lines_or(host, lines, other->data, other->shape.words);
+	else
+	{
+		for (uint32_t i = 0; i < other->count; i++)
+		{
+			bf_lines_add(lines, other->shape, bf_load64(other->data + (size_t) i * 8));
+			if (i % BF_POLL_EVERY == BF_POLL_EVERY - 1)
+				bf_poll(host);
+		}
+	}
+	added->bits = bf_lines_bits_set(host, lines, other->shape.words);
+	added->keys = 0;
+	return lines;
+}
+
+/* Merge two lists, if that makes a list; false if it does not. */
+static bool
+merge_lists(bf_bloom *bloom, bf_bloom_layer *layer, const bf_layer *other)
+{
+	bf_host		host = bloom->header.host;
+	uint64_t	total = (uint64_t) layer->count + other->count;
+	uint64_t   *hashes = bf_allocate(host, sizeof(uint64_t) * (total + 1));
+	uint64_t	count;
+
+	memcpy(hashes, layer->hashes, sizeof(uint64_t) * layer->count);
+	bf_list_read(hashes + layer->count, other->data, other->count);
+	count = bf_hashes_sort_unique(host, hashes, (size_t) total, 0);
+	if (!bf_bloom_may_be_list(bloom, layer, count))
+	{
+		bf_release(host, hashes);
+		return false;
+	}
+	bf_release(host, layer->hashes);
+	layer->hashes = hashes;
+	layer->room = (uint32_t) (total + 1);
+	layer->count = layer->sorted = (uint32_t) count;
+	return true;
+}
+
+/*
+ * Merge another layer of the same shape into one of the filter's, if the rule
+ * says so or in any case.  False if not; then nothing has changed.
+ */
+static bool
+merge_layer(bf_bloom *bloom, bf_bloom_layer *layer, const bf_layer *other, bool always)
+{
+	bf_host		host = bloom->header.host;
+	bf_shape	shape = other->shape;
+	uint64_t	capacity = layer->size.capacity > other->capacity ? layer->size.capacity : other->capacity;
+	uint64_t	full_bits = always ? UINT64_MAX : bf_shape_full_bits(shape, capacity);
+	bf_added	both = {0, 0};
+	uint8_t    *lines;
+
+	bf_assert(bf_shape_equal(layer->size.shape, shape));
+	if (layer->lines == NULL && other->form == BF_FORM_LIST && merge_lists(bloom, layer, other))
+	{
+		layer->size.capacity = capacity;
+		layer->full_bits = bf_full_bits(bloom->header.growth, shape, capacity);
+		return true;
+	}
+
+	/* the usual case needs no copy: lines that have room for other lines */
+	if (layer->lines != NULL && other->form == BF_FORM_LINES &&
+		(both.bits = bf_lines_bits_set_or(host, layer->lines, other->data, shape.words)) <= full_bits)
+	{
+		lines = layer->lines;
+		bf_lines_or(host, lines, other->data, shape.words);
+		layer->lines = NULL;
+	}
+	else
+	{
+		lines = lines_of_both(bloom, layer, other, &both);
+		if (both.bits > full_bits)
+		{
+			double		left = lines_fpp(host, layer->lines, shape);
+			double		right = other->form == BF_FORM_LIST ? 0.0 : lines_fpp(host, other->data, shape);
+
+			if (lines_fpp(host, lines, shape) > left + right - left * right)
+			{
+				bf_release(host, lines);
+				return false;
+			}
+		}
+	}
+	bf_release(host, layer->lines);
+	layer->size.capacity = capacity;
+	layer->keys_left = BF_UNCOUNTED;
+	bf_bloom_install_lines(bloom, layer, lines, both);
+	return true;
+}
+
+/* Merge a layer into one of the same shape, if there is one that the rule allows. */
+static bool
+merge_into_any(bf_bloom *bloom, const bf_layer *other, bool always)
+{
+	for (unsigned i = 0; i < bloom->layers; i++)
+	{
+		if (bf_shape_equal(bloom->layer[i].size.shape, other->shape) &&
+			merge_layer(bloom, &bloom->layer[i], other, always))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Add the keys of a list one by one to a filter of one layer, if they certainly
+ * have room there.  Many filters of few keys shall not cost a sort of all each.
+ */
+static bool
+add_fitting_list(bf_bloom *bloom, const bf_layer *list)
+{
+	bf_bloom_layer *layer = &bloom->layer[0];
+	bf_shape	shape = layer->size.shape;
+
+	if (bloom->layers > 1 || list->form != BF_FORM_LIST || !bf_shape_equal(shape, list->shape) ||
+		list->capacity > layer->size.capacity)
+		return false;
+	if (layer->lines == NULL ? !bf_bloom_may_be_list(bloom, layer, (uint64_t) layer->count + list->count) :
+		layer->full_bits != UINT64_MAX &&
+		layer->bits_set + ((uint64_t) list->count + BF_BATCH) * shape.probes * shape.groups > layer->full_bits)
+		return false;
+	for (uint32_t i = 0; i < list->count; i++)
+	{
+		bf_bloom_add(bloom, bf_load64(list->data + (size_t) i * 8));
+		if (i % BF_POLL_EVERY == BF_POLL_EVERY - 1)
+			bf_poll(bloom->header.host);
+	}
+	return true;
+}
+
+/* Or else put a copy of it at the end. */
+static void
+append_layer(bf_bloom *bloom, const bf_layer *other)
+{
+	bf_bloom_layer layer;
+
+	memset(&layer, 0, sizeof(layer));
+	bf_bloom_load_layer(bloom, &layer, other);
+	bf_bloom_insert_layer(bloom, bloom->layers, &layer);
+}
+
+/* ----------------------------------------------------------------
+ * States of one aggregate
+ * ----------------------------------------------------------------
+ */
+
+/*
+ * Is the value a state of the same aggregate call, with the same parameters?
+ * Then lines of the first layer, if there are any, have one shape.
+ */
+bool
+bf_bloom_can_merge_state(const bf_bloom *bloom, const bf_filter *state)
+{
+	const bf_header *header = &bloom->header;
+	const bf_size *size = &bloom->layer[0].size;
+	const bf_layer *first = &state->layer[0];
+
+	if (state->header.fpp != header->fpp || state->header.growth != header->growth ||
+		state->header.max_layers > 0 || header->max_layers > 0 || first->capacity != size->capacity)
+		return false;
+	if (first->shape.words == 0)
+		return true;			/* hashes only */
+	if (size->capacity > 0)
+		return bf_shape_equal(first->shape, size->shape);
+	return first->form == BF_FORM_LINES && bf_shape_equal(first->shape, bf_bloom_spill_shape(header->fpp));
+}
+
+/* Put the layer of the largest capacity last: it is the one to grow from. */
+static int
+compare_capacities(const void *a, const void *b)
+{
+	const bf_bloom_layer *x = a;
+	const bf_bloom_layer *y = b;
+
+	return (x->size.capacity > y->size.capacity) - (x->size.capacity < y->size.capacity);
+}
+
+/* Merge such a state.  Lists are added key by key, lines by the rule. */
+void
+bf_bloom_merge_state(bf_bloom *bloom, const bf_filter *state)
+{
+	bf_host		host = bloom->header.host;
+
+	bf_assert(bf_bloom_can_merge_state(bloom, state));
+	for (unsigned i = 0; i < state->layers; i++)
+	{
+		const bf_layer *other = &state->layer[i];
+
+		if (other->form == BF_FORM_LIST)
+		{
+			for (uint32_t j = 0; j < other->count; j++)
+			{
+				bf_bloom_add(bloom, bf_load64(other->data + (size_t) j * 8));
+				if (j % BF_POLL_EVERY == BF_POLL_EVERY - 1)
+					bf_poll(host);
+			}
+			continue;
+		}
+		if (bloom->batched > 0)
+			bf_bloom_apply_batch(bloom);
+		for (unsigned j = 0; j < bloom->layers; j++)
+		{
+			/* a list that is sized at the end becomes lines as large as these */
+			if (bloom->layer[j].size.shape.words == 0)
+				bloom->layer[j].size.shape = other->shape;
+		}
+		if (merge_into_any(bloom, other, other->capacity == 0) ||
+			(bloom->layers == BF_MAX_LAYERS && merge_into_any(bloom, other, true)))
+			continue;
+		if (bloom->layers == BF_MAX_LAYERS)
+			bf_fail(host, BF_FAIL_LAYERS, BF_MAX_LAYERS + 1, NULL);
+		append_layer(bloom, other);
+		qsort(bloom->layer, bloom->layers, sizeof(bf_bloom_layer), compare_capacities);
+	}
+}
+
+/* ----------------------------------------------------------------
+ * Union
+ * ----------------------------------------------------------------
+ */
+
+/* Drop the layers without keys; at least one layer stays. */
+static void
+drop_empty_layers(bf_bloom *bloom)
+{
+	unsigned	kept = 0;
+
+	for (unsigned i = 0; i < bloom->layers; i++)
+	{
+		bf_bloom_layer *layer = &bloom->layer[i];
+		bf_layer	view = view_of_lines(layer);
+		bool		empty = layer->lines != NULL ? bf_layer_is_empty(bloom->header.host, &view) : layer->count == 0;
+
+		if (empty && bloom->layers - i + kept > 1)
+			bf_bloom_free_layer(bloom, layer);
+		else
+			bloom->layer[kept++] = *layer;
+	}
+	bloom->layers = kept;
+}
+
+/* Do both filters rotate in the same way, with layers of one shape? */
+static bool
+is_same_window(const bf_bloom *bloom, const bf_filter *filter)
+{
+	bf_shape	shape = bloom->layer[0].size.shape;
+
+	if (bloom->header.max_layers == 0 || bloom->header.max_layers != filter->header.max_layers)
+		return false;
+	for (unsigned i = 1; i < bloom->layers; i++)
+	{
+		if (!bf_shape_equal(bloom->layer[i].size.shape, shape))
+			return false;
+	}
+	for (unsigned i = 0; i < filter->layers; i++)
+	{
+		if (!bf_shape_equal(filter->layer[i].shape, shape))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Merge two windows, the newest layers first.  What is older than all layers of
+ * this one goes before them.
+ */
+static void
+unite_windows(bf_bloom *bloom, const bf_filter *filter)
+{
+	unsigned	older = filter->layers > bloom->layers ? filter->layers - bloom->layers : 0;
+
+	for (unsigned i = 0; i < older; i++)
+	{
+		bf_bloom_layer layer;
+
+		memset(&layer, 0, sizeof(layer));
+		bf_bloom_load_layer(bloom, &layer, &filter->layer[i]);
+		bf_bloom_insert_layer(bloom, i, &layer);
+	}
+	for (unsigned i = older; i < filter->layers; i++)
+		merge_layer(bloom, &bloom->layer[bloom->layers - filter->layers + i], &filter->layer[i], true);
+}
+
+/*
+ * Unite with another filter; both hold keys.  The class of the keys is the
+ * caller's business.
+ */
+void
+bf_bloom_unite(bf_bloom *bloom, const bf_filter *filter)
+{
+	bf_header  *header = &bloom->header;
+	bool		fixed = header->growth == 0 && filter->header.growth == 0;
+	bool		window = is_same_window(bloom, filter);
+
+	if (!window)
+	{
+		bool		rotates = header->max_layers > 0 || filter->header.max_layers > 0;
+
+		header->growth = header->growth > filter->header.growth ? header->growth : filter->header.growth;
+		header->max_layers = 0;
+		if (rotates && header->growth == 1)
+			header->growth = BF_DEFAULT_GROWTH;
+	}
+	header->fpp = header->fpp > filter->header.fpp ? header->fpp : filter->header.fpp;
+	for (unsigned i = 0; i < bloom->layers; i++)
+		bloom->layer[i].full_bits = bf_full_bits(header->growth, bloom->layer[i].size.shape, bloom->layer[i].size.capacity);
+	if (!window && filter->layers == 1 && add_fitting_list(bloom, &filter->layer[0]))
+		return;
+	sort_open_list(bloom);
+	if (window)
+	{
+		unite_windows(bloom, filter);
+		return;
+	}
+
+	drop_empty_layers(bloom);
+	for (unsigned i = 0; i < filter->layers; i++)
+	{
+		const bf_layer *other = &filter->layer[i];
+
+		if (bf_layer_is_empty(header->host, other) || merge_into_any(bloom, other, fixed))
+			continue;
+		if (bloom->layers == BF_MAX_LAYERS)
+			bf_fail(header->host, BF_FAIL_UNION_LAYERS, BF_MAX_LAYERS + 1, NULL);
+		append_layer(bloom, other);
+	}
+}
+
+/* A fixed order of layers: the same filters in any order make the same bytes. */
+static int
+compare_layers(const void *a, const void *b)
+{
+	const bf_bloom_layer *x = a;
+	const bf_bloom_layer *y = b;
+
+	if (x->size.shape.words != y->size.shape.words)
+		return x->size.shape.words < y->size.shape.words ? -1 : 1;
+	if (x->size.capacity != y->size.capacity)
+		return x->size.capacity < y->size.capacity ? -1 : 1;
+	if ((x->lines == NULL) != (y->lines == NULL))
+		return x->lines == NULL ? -1 : 1;
+	if (x->lines != NULL)
+		return memcmp(x->lines, y->lines, (size_t) x->size.shape.words * 8);
+	if (x->count != y->count)
+		return x->count < y->count ? -1 : 1;
+	for (uint32_t i = 0; i < x->count; i++)
+	{
+		if (x->hashes[i] != y->hashes[i])
+			return x->hashes[i] < y->hashes[i] ? -1 : 1;
+	}
+	return 0;
+}
+
+/* Bring the layers of a union into that order.  A window is ordered by age. */
+void
+bf_bloom_sort_layers(bf_bloom *bloom)
+{
+	if (bloom->header.max_layers > 0 || bloom->layers == 1)
+		return;
+	sort_open_list(bloom);
+	qsort(bloom->layer, bloom->layers, sizeof(bf_bloom_layer), compare_layers);
+}
+
+/* ----------------------------------------------------------------
+ * Compaction
+ * ----------------------------------------------------------------
+ */
+
+/*
+ * Make a layer as small as it can be at the probability it was made for.  A list
+ * knows its keys and can be sized anew; lines can be halved.
+ */
+static void
+shrink_layer(bf_bloom *bloom, bf_bloom_layer *layer)
+{
+	bf_host		host = bloom->header.host;
+	double		share = bf_shape_fpp(layer->size.shape, layer->size.capacity);
+
+	if (layer->lines == NULL)
+	{
+		uint64_t	capacity = layer->count > 0 ? layer->count : 1;
+		bf_shape	shape = bf_shape_for(capacity, share);
+
+		if (shape.words >= layer->size.shape.words)
+			return;
+		layer->size = (bf_size) {shape, capacity};
+		if (!bf_keep_list(shape, layer->count))
+		{
+			bf_added	added;
+			uint8_t    *lines = bf_bloom_lines_of_list(bloom, layer, &added);
+
+			bf_bloom_install_lines(bloom, layer, lines, added);
+		}
+		return;
+	}
+	while (bf_lines_can_fold(layer->size.shape, 2))
+	{
+		bf_shape	half = layer->size.shape;
+		uint64_t	capacity;
+
+		half.words /= 2;
+		capacity = bf_shape_capacity(half, share);
+		if (bf_lines_folded_bits(host, layer->lines, layer->size.shape, 2) > bf_shape_bits_set(half, capacity))
+			break;
+		bf_lines_fold(host, layer->lines, layer->lines, layer->size.shape, 2);
+		layer->size.shape = half;
+		if (capacity < layer->size.capacity)
+			layer->size.capacity = capacity;
+	}
+}
+
+/*
+ * The same keys in fewer bytes.  Layers without keys are dropped, those that are
+ * too large folded, those that fit together merged.  A window keeps its layers:
+ * they are equal for a reason.
+ */
+void
+bf_bloom_compact(bf_bloom *bloom)
+{
+	unsigned	layers;
+
+	if (bloom->header.max_layers > 0)
+		return;
+	drop_empty_layers(bloom);
+	layers = bloom->layers;
+	for (unsigned i = 0; i < layers; i++)
+		shrink_layer(bloom, &bloom->layer[i]);
+	for (unsigned i = 1; i < bloom->layers;)
+	{
+		bf_bloom_layer layer = bloom->layer[i];
+		bf_layer	view = view_of_lines(&layer);
+		uint8_t    *list = NULL;
+		bool		merged = false;
+
+		if (layer.lines == NULL)
+		{
+			list = bf_allocate(bloom->header.host, sizeof(uint64_t) * (uint64_t) layer.count);
+			bf_list_write(list, layer.hashes, layer.count);
+			view.form = BF_FORM_LIST;
+			view.count = layer.count;
+			view.data = list;
+		}
+		for (unsigned j = 0; j < i && !merged; j++)
+			merged = bf_shape_equal(bloom->layer[j].size.shape, view.shape) &&
+				merge_layer(bloom, &bloom->layer[j], &view, bloom->header.growth == 0);
+		bf_release(bloom->header.host, list);
+		if (merged)
+		{
+			bf_bloom_free_layer(bloom, &layer);
+			bloom->layers--;
+			memmove(&bloom->layer[i], &bloom->layer[i + 1], sizeof(bf_bloom_layer) * (bloom->layers - i));
+		}
+		else
+			i++;
+	}
+}
+
+/* ----------------------------------------------------------------
+ * Intersection
+ * ----------------------------------------------------------------
+ */
+
+/* Keep the hashes of a list that the other layer may hold. */
+static void
+keep_common(bf_host host, bf_bloom_layer *list, const bf_layer *other)
+{
+	uint32_t	kept = 0;
+
+	for (uint32_t i = 0; i < list->count; i++)
+	{
+		if (bf_layer_contains(other, list->hashes[i]))
+			list->hashes[kept++] = list->hashes[i];
+		if (i % BF_POLL_EVERY == BF_POLL_EVERY - 1)
+			bf_poll(host);
+	}
+	list->count = list->sorted = kept;
+}
+
+/*
+ * Intersect with another filter; both have one layer of one shape.  The result
+ * may hold keys that are in neither: those that both report falsely, and those
+ * whose bits were set by different keys of the two.  It never lacks one that is
+ * in both.
+ */
+void
+bf_bloom_intersect(bf_bloom *bloom, const bf_filter *filter)
+{
+	bf_header  *header = &bloom->header;
+	bf_bloom_layer *layer = &bloom->layer[0];
+	const bf_layer *other = &filter->layer[0];
+
+	bf_assert(bloom->layers == 1 && filter->layers == 1 && bf_shape_equal(layer->size.shape, other->shape));
+	bf_assert(bloom->batched == 0 && bloom->recent == NULL);
+
+	/* a list has the hashes themselves, so what is left of it is exact */
+	if (layer->lines == NULL)
+	{
+		bf_bloom_sort_list(bloom, layer);
+		keep_common(header->host, layer, other);
+	}
+	else if (other->form == BF_FORM_LIST)
+	{
+		bf_layer	lines = view_of_lines(layer);
+		bf_bloom_layer list;
+
+		memset(&list, 0, sizeof(list));
+		bf_bloom_load_layer(bloom, &list, other);
+		keep_common(header->host, &list, &lines);
+		bf_bloom_free_layer(bloom, layer);
+		*layer = list;
+	}
+	else
+	{
+		bf_lines_and(header->host, layer->lines, other->data, other->shape.words);
+		layer->bits_set = bf_lines_bits_set(header->host, layer->lines, other->shape.words);
+		layer->keys_left = BF_UNCOUNTED;
+		if (layer->bits_set == 0 && bf_keep_list(other->shape, 0))
+		{
+			/* an empty filter is a list */
+			bf_layer	empty = view_of_lines(layer);
+
+			empty.form = BF_FORM_LIST;
+			bf_bloom_free_layer(bloom, layer);
+			bf_bloom_load_layer(bloom, layer, &empty);
+		}
+	}
+	if (other->capacity > layer->size.capacity)
+		layer->size.capacity = other->capacity;
+	header->fpp = header->fpp > filter->header.fpp ? header->fpp : filter->header.fpp;
+	header->growth = header->growth > filter->header.growth ? header->growth : filter->header.growth;
+	header->max_layers = header->max_layers < filter->header.max_layers ? header->max_layers : filter->header.max_layers;
+}

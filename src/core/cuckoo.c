@@ -1,0 +1,969 @@
+/*
+ * cuckoo.c
+ *		The mutable cuckoo filter: changing it, asking it, merging, writing.
+ *
+ * While it is small the filter is a list of numbers with a count for each; a
+ * table takes over when it is the smaller one.  Nothing is lost on the way: a
+ * table can be read back into a list, so the form is a matter of content alone,
+ * and so is, for filters that were made at once (by aggregates and merges), the
+ * place of each number in the table: they are inserted in ascending order.
+ *
+ * Aggregates collect whole hashes first, in a list without a table, and choose
+ * the range of numbers at the end.
+ *
+ * One table always: were there several, deleting a key could hit another one's
+ * fingerprint in the wrong table.
+ *
+ * A filter may be the variable of a procedural language that catches errors, a
+ * cancel among them, and goes on with it.  So whatever can fail (allocations,
+ * polls, limits) comes before the first change that can be observed: a single
+ * key is added or removed, or not.  For many keys see mutable.c.
+ */
+#include "cuckoo.h"
+#include "lines.h"
+
+/* Copies that wait to be sorted into the list: at least, and at most (8 MB). */
+#define LEAST_PENDING		8
+#define MOST_PENDING		(1024 * 1024)
+
+/* Numbers inserted between two polls: in a full table each may take 500 kicks. */
+#define POLL_EVERY			4096
+
+/* Copies that are looked through when a key is asked for, rather than sorted. */
+#define FEW_PENDING			64
+
+/* Keys that are changed without a poll when a change must not fail: 30 ms. */
+#define MOST_WITHOUT_POLL	65536
+
+/*
+ * Past the bound of exact sizing an aggregate goes over to a table that is made
+ * for this many keys, and gives up what it did not need in the end.
+ */
+#define SPILL_KEYS			(UINT64_C(1) << 28)
+
+static void
+check_bytes(const bf_cuckoo *cuckoo, uint64_t bytes)
+{
+	if (bytes + BF_LENGTH_WORD > BF_MAX_BYTES)
+		bf_fail(cuckoo->header.host, BF_FAIL_BYTES, bytes + BF_LENGTH_WORD, NULL);
+}
+
+static void
+refuse_damaged_table(const bf_cuckoo *cuckoo)
+{
+	bf_fail(cuckoo->header.host, BF_FAIL_DAMAGED, 0, "Its table does not hold as many keys as it says.");
+}
+
+/* ----------------------------------------------------------------
+ * Beginning
+ * ----------------------------------------------------------------
+ */
+
+static void
+start_empty(bf_cuckoo *cuckoo, const bf_header *header, bf_host host, bf_table table, uint64_t capacity)
+{
+	memset(cuckoo, 0, sizeof(*cuckoo));
+	bf_header_copy(&cuckoo->header, header, host);
+	cuckoo->table = table;
+	cuckoo->capacity = capacity;
+	cuckoo->pending_room = LEAST_PENDING;
+	cuckoo->pending = bf_allocate(host, sizeof(uint64_t) * LEAST_PENDING);
+}
+
+/* Begin an empty filter.  A table of no buckets: choose one at the end. */
+void
+bf_cuckoo_start(bf_cuckoo *cuckoo, bf_host host, bf_table table, uint64_t capacity, double fpp)
+{
+	bf_header	header = {.kind = BF_KIND_CUCKOO, .growth = BF_DEFAULT_GROWTH, .fpp = fpp};
+
+	start_empty(cuckoo, &header, host, table, capacity);
+}
+
+/* Begin the state of an aggregate.  Capacity 0: choose it at the end, too. */
+void
+bf_cuckoo_start_state(bf_cuckoo *cuckoo, bf_host host, uint64_t capacity, double fpp)
+{
+	bf_cuckoo_start(cuckoo, host, (bf_table) {0, 0}, capacity, fpp);
+	if (capacity > 0)
+		check_bytes(cuckoo, bf_table_words(bf_table_for(capacity, fpp, BF_DEFAULT_GROWTH)) * 8 + 2 * BF_LINE_BYTES);
+}
+
+/*
+ * What was opened can be probed, but its numbers may lead anywhere if the bytes
+ * were damaged: look at those in the list.
+ */
+static void
+check_listed(const bf_cuckoo *cuckoo, const bf_layer *layer)
+{
+	for (uint32_t i = 0; layer->table.buckets > 0 && i < layer->count; i++)
+	{
+		if (bf_load64(layer->list + (size_t) i * 8) >= bf_table_range(layer->table))
+			bf_fail(cuckoo->header.host, BF_FAIL_DAMAGED, 0, "Its list has a number that is out of range.");
+	}
+}
+
+/* Continue a filter that exists, without reference to it later. */
+void
+bf_cuckoo_load(bf_cuckoo *cuckoo, bf_host host, const bf_filter *filter)
+{
+	const bf_layer *from = &filter->layer[0];
+
+	start_empty(cuckoo, &filter->header, host, from->table, from->capacity);
+	check_listed(cuckoo, from);
+	cuckoo->numbers = bf_allocate(host, sizeof(uint64_t) * (uint64_t) from->count);
+	cuckoo->counts = bf_allocate(host, from->count);
+	cuckoo->listed = cuckoo->list_room = from->count;
+	bf_list_read(cuckoo->numbers, from->list, from->count);
+	memcpy(cuckoo->counts, from->list + (size_t) from->count * 8, from->count);
+	if (from->form == BF_FORM_TABLE)
+	{
+		uint64_t	bytes = bf_table_words(from->table) * 8;
+
+		cuckoo->slots = bf_allocate(host, bytes);
+		memcpy(cuckoo->slots, from->data, (size_t) bytes);
+		cuckoo->used = from->used;
+	}
+}
+
+void
+bf_cuckoo_free(bf_cuckoo *cuckoo)
+{
+	bf_host		host = cuckoo->header.host;
+
+	bf_release(host, cuckoo->slots);
+	bf_release(host, cuckoo->numbers);
+	bf_release(host, cuckoo->counts);
+	bf_release(host, cuckoo->pending);
+	bf_release(host, (void *) cuckoo->header.class.name);
+	memset(cuckoo, 0, sizeof(*cuckoo));
+}
+
+bool
+bf_cuckoo_is_empty(const bf_cuckoo *cuckoo)
+{
+	for (uint32_t i = 0; i < cuckoo->listed; i++)
+	{
+		if (cuckoo->counts[i] > 0)
+			return false;
+	}
+	return cuckoo->used == 0 && cuckoo->pended == 0;
+}
+
+/* ----------------------------------------------------------------
+ * The list
+ * ----------------------------------------------------------------
+ */
+
+/* Make room for more entries. */
+static void
+reserve_list(bf_cuckoo *cuckoo, uint64_t room)
+{
+	bf_host		host = cuckoo->header.host;
+	uint64_t	old = cuckoo->list_room;
+
+	if (room <= old)
+		return;
+	if (room > UINT32_MAX)
+		check_bytes(cuckoo, room * 9);
+	room = room > old * 3 / 2 ? room : old * 3 / 2;
+	room = room < UINT32_MAX ? room : UINT32_MAX;
+	if (cuckoo->numbers == NULL)
+		cuckoo->numbers = bf_allocate(host, 1);
+	if (cuckoo->counts == NULL)
+		cuckoo->counts = bf_allocate(host, 1);
+	cuckoo->numbers = bf_reallocate(host, cuckoo->numbers, sizeof(uint64_t) * old, sizeof(uint64_t) * room);
+	cuckoo->counts = bf_reallocate(host, cuckoo->counts, old, room);
+	cuckoo->list_room = (uint32_t) room;
+}
+
+/* Make room for more copies that wait. */
+static void
+reserve_pending(bf_cuckoo *cuckoo, uint64_t room)
+{
+	if (room <= cuckoo->pending_room)
+		return;
+	if (room > UINT32_MAX)
+		check_bytes(cuckoo, room * 8);
+	cuckoo->pending = bf_reallocate(cuckoo->header.host, cuckoo->pending,
+									sizeof(uint64_t) * (uint64_t) cuckoo->pending_room, sizeof(uint64_t) * room);
+	cuckoo->pending_room = (uint32_t) room;
+}
+
+static inline unsigned
+add_counts(unsigned a, unsigned b)
+{
+	return a + b < BF_MAX_COUNT ? a + b : BF_MAX_COUNT;
+}
+
+/* Sum up entries of the same number, and drop those of no copies. */
+static void
+compact_list(bf_cuckoo *cuckoo)
+{
+	uint32_t	n = 0;
+
+	for (uint32_t i = 0; i < cuckoo->listed; i++)
+	{
+		if (cuckoo->counts[i] == 0)
+			continue;
+		if (n > 0 && cuckoo->numbers[n - 1] == cuckoo->numbers[i])
+			cuckoo->counts[n - 1] = (uint8_t) add_counts(cuckoo->counts[n - 1], cuckoo->counts[i]);
+		else
+		{
+			cuckoo->numbers[n] = cuckoo->numbers[i];
+			cuckoo->counts[n] = cuckoo->counts[i];
+			n++;
+		}
+	}
+	cuckoo->listed = n;
+	cuckoo->has_holes = false;
+}
+
+/*
+ * Copies of a number are never more than BF_MAX_COUNT, the one in the table
+ * included.  The list alone can count as many.
+ */
+static void
+cap_counts(bf_cuckoo *cuckoo)
+{
+	cuckoo->was_placed = false;
+	if (cuckoo->slots == NULL)
+		return;
+	for (uint32_t i = 0; i < cuckoo->listed; i++)
+	{
+		if (cuckoo->counts[i] == BF_MAX_COUNT &&
+			bf_table_find(cuckoo->slots, cuckoo->table, cuckoo->numbers[i]))
+			cuckoo->counts[i]--;
+	}
+}
+
+/* Merge the sorted copies that wait into the list, from the end, in place. */
+static void
+insert_pending(bf_cuckoo *cuckoo, uint32_t runs)
+{
+	const uint64_t *pending = cuckoo->pending;
+	uint64_t	old = cuckoo->listed;
+	uint64_t	fresh = cuckoo->pended;
+	uint64_t	end = old + runs;
+
+	while (fresh > 0)
+	{
+		if (old > 0 && cuckoo->numbers[old - 1] > pending[fresh - 1])
+		{
+			old--;
+			end--;
+			cuckoo->numbers[end] = cuckoo->numbers[old];
+			cuckoo->counts[end] = cuckoo->counts[old];
+		}
+		else
+		{
+			uint64_t	number = pending[fresh - 1];
+			unsigned	copies = 0;
+
+			for (; fresh > 0 && pending[fresh - 1] == number; fresh--)
+				copies = add_counts(copies, 1);
+			end--;
+			cuckoo->numbers[end] = number;
+			cuckoo->counts[end] = (uint8_t) copies;
+		}
+	}
+	bf_assert(end == old);
+	cuckoo->pended = 0;
+	cuckoo->listed += runs;
+}
+
+/*
+ * Sort the first n of the array of copies that wait, and reserve room in the list
+ * for them.  Returns the number of distinct ones.
+ */
+static uint32_t
+prepare_pending(bf_cuckoo *cuckoo, uint32_t n)
+{
+	const uint64_t *pending = cuckoo->pending;
+	uint32_t	runs = 0;
+
+	bf_hashes_sort(cuckoo->header.host, cuckoo->pending, n);
+	for (uint32_t i = 0; i < n; i++)
+	{
+		runs += i == 0 || pending[i] != pending[i - 1];
+		if (i % BF_POLL_EVERY == BF_POLL_EVERY - 1)
+			bf_poll(cuckoo->header.host);
+	}
+	reserve_list(cuckoo, (uint64_t) cuckoo->listed + runs);
+	return runs;
+}
+
+/* Sort what waits into the list, and bring that into order. */
+static void
+merge_pending(bf_cuckoo *cuckoo)
+{
+	bool		all_new = cuckoo->listed == 0;
+
+	if (cuckoo->pended > 0)
+	{
+		uint32_t	runs = prepare_pending(cuckoo, cuckoo->pended);
+
+		/* nothing fails from here on */
+		insert_pending(cuckoo, runs);
+		cuckoo->has_holes = !all_new;
+		cuckoo->was_placed = true;
+	}
+	if (cuckoo->has_holes)
+		compact_list(cuckoo);
+	if (cuckoo->was_placed)
+		cap_counts(cuckoo);
+}
+
+/* The place of a number in the list, or `listed`. */
+static uint32_t
+find_listed(const bf_cuckoo *cuckoo, uint64_t number)
+{
+	return (uint32_t) bf_hashes_find(cuckoo->numbers, cuckoo->listed, number);
+}
+
+/* Replace each number by what `table` makes of it, which keeps their order. */
+static void
+renumber(bf_cuckoo *cuckoo, bf_table table, unsigned drop_bits)
+{
+	for (uint32_t i = 0; i < cuckoo->listed; i++)
+		cuckoo->numbers[i] = drop_bits > 0 ? cuckoo->numbers[i] >> drop_bits :
+			bf_table_number(table, cuckoo->numbers[i]);
+	compact_list(cuckoo);
+	cuckoo->table = table;
+}
+
+/* ----------------------------------------------------------------
+ * The table
+ * ----------------------------------------------------------------
+ */
+
+static uint8_t *
+allocate_slots(const bf_cuckoo *cuckoo, bf_table table)
+{
+	uint64_t	bytes = bf_table_words(table) * 8;
+
+	check_bytes(cuckoo, bytes);
+	return bf_allocate_zero(cuckoo->header.host, bytes);
+}
+
+/* Enlarge a table and the capacity that goes with it; false if that cannot be. */
+static bool
+enlarge(bf_table *table, uint64_t *capacity, unsigned growth)
+{
+	unsigned	bits = bf_table_growth_bits(*table, growth);
+	bf_table	larger = {table->buckets << bits, (uint8_t) (table->slot_bits - bits)};
+
+	if (bits == 0 || bf_table_words(larger) * 8 + 2 * BF_LINE_BYTES > BF_MAX_BYTES ||
+		*capacity << bits > BF_MAX_CAPACITY)
+		return false;
+	*table = larger;
+	*capacity <<= bits;
+	return true;
+}
+
+/* Numbers of the list got a slot: there is one copy less of each to count. */
+static void
+uncount_placed(bf_cuckoo *cuckoo, uint8_t *placed)
+{
+	for (uint32_t i = 0; i < cuckoo->listed; i++)
+		cuckoo->counts[i] -= placed[i];
+	bf_release(cuckoo->header.host, placed);
+	compact_list(cuckoo);
+}
+
+/*
+ * Make a table of the list, in which nothing waits: as large as it has to be, and
+ * with the numbers inserted in ascending order.  If the list is smaller than such
+ * a table, it stays.
+ */
+static void
+list_to_table(bf_cuckoo *cuckoo)
+{
+	bf_table	table = cuckoo->table;
+	uint64_t	capacity = cuckoo->capacity;
+	uint64_t	used = 0;
+	uint8_t    *slots;
+	uint8_t    *placed;
+
+	while (bf_table_full(table) < cuckoo->listed && enlarge(&table, &capacity, cuckoo->header.growth))
+		continue;
+	check_bytes(cuckoo, bf_table_words(table) * 8);
+	if (bf_keep_counts(table, cuckoo->listed))
+	{
+		cuckoo->table = table;
+		cuckoo->capacity = capacity;
+		return;
+	}
+	slots = allocate_slots(cuckoo, table);
+	placed = bf_allocate(cuckoo->header.host, cuckoo->listed);
+	for (uint32_t i = 0; i < cuckoo->listed; i++)
+	{
+		placed[i] = used < bf_table_full(table) && bf_table_insert(slots, table, cuckoo->numbers[i]);
+		used += placed[i];
+		if (i % POLL_EVERY == 0)
+			bf_poll(cuckoo->header.host);
+	}
+
+	/* nothing fails from here on */
+	cuckoo->table = table;
+	cuckoo->capacity = capacity;
+	cuckoo->slots = slots;
+	cuckoo->used = used;
+	uncount_placed(cuckoo, placed);
+}
+
+/* All numbers in the table: as many as it says, or it is damaged. */
+static void
+take_numbers(const bf_cuckoo *cuckoo, uint64_t *numbers)
+{
+	if (bf_table_numbers(cuckoo->header.host, cuckoo->slots, cuckoo->table, numbers, (size_t) cuckoo->used) != cuckoo->used)
+		refuse_damaged_table(cuckoo);
+}
+
+/* The other way: take everything out of the table. */
+static void
+table_to_list(bf_cuckoo *cuckoo)
+{
+	uint32_t	runs;
+
+	merge_pending(cuckoo);
+	reserve_pending(cuckoo, cuckoo->used);
+	take_numbers(cuckoo, cuckoo->pending);
+	runs = prepare_pending(cuckoo, (uint32_t) cuckoo->used);
+
+	/* nothing fails from here on */
+	bf_release(cuckoo->header.host, cuckoo->slots);
+	cuckoo->slots = NULL;
+	cuckoo->pended = (uint32_t) cuckoo->used;
+	cuckoo->used = 0;
+	insert_pending(cuckoo, runs);
+	compact_list(cuckoo);
+}
+
+/*
+ * Replace the table by one of the same range that is `table`, and move there
+ * what is in the list for lack of a place.
+ */
+static void
+move_to_table(bf_cuckoo *cuckoo, bf_table table, uint64_t capacity)
+{
+	bf_host		host = cuckoo->header.host;
+	uint8_t    *slots;
+	uint8_t    *placed;
+	uint64_t	moved;
+	uint64_t	used;
+
+	bf_assert(bf_table_range(table) == bf_table_range(cuckoo->table));
+	merge_pending(cuckoo);
+	slots = allocate_slots(cuckoo, table);
+	placed = bf_allocate(host, cuckoo->listed);
+	used = moved = bf_table_move(host, cuckoo->slots, cuckoo->table, slots, table);
+	for (uint32_t i = 0; i < cuckoo->listed; i++)
+	{
+		placed[i] = used < bf_table_full(table) &&
+			!bf_table_find(cuckoo->slots, cuckoo->table, cuckoo->numbers[i]) &&
+			bf_table_insert(slots, table, cuckoo->numbers[i]);
+		used += placed[i];
+		if (i % POLL_EVERY == 0)
+			bf_poll(host);
+	}
+	if (moved < cuckoo->used)
+	{
+		uint64_t	missing = cuckoo->used - moved;
+
+		reserve_pending(cuckoo, missing);
+		if (bf_table_missing(host, cuckoo->slots, cuckoo->table, slots, table, cuckoo->pending, (size_t) missing) != missing)
+			refuse_damaged_table(cuckoo);
+		cuckoo->pended = (uint32_t) missing;
+	}
+
+	/* nothing fails from here on */
+	bf_release(host, cuckoo->slots);
+	cuckoo->slots = slots;
+	cuckoo->used = used;
+	cuckoo->table = table;
+	cuckoo->capacity = capacity;
+	uncount_placed(cuckoo, placed);
+}
+
+/* There are as many keys in the table as it takes: can it grow? */
+static bool
+grow(bf_cuckoo *cuckoo)
+{
+	bf_table	table = cuckoo->table;
+	uint64_t	capacity = cuckoo->capacity;
+
+	if (!enlarge(&table, &capacity, cuckoo->header.growth))
+		return false;
+	move_to_table(cuckoo, table, capacity);
+	return true;
+}
+
+/* The list of an aggregate gets too long: choose a table for many more. */
+static void
+spill(bf_cuckoo *cuckoo)
+{
+	double		fpp = cuckoo->header.fpp;
+	bf_table	table;
+
+	if (cuckoo->capacity > 0)
+		table = bf_table_for(cuckoo->capacity, fpp, cuckoo->header.growth);
+	else
+	{
+		table = bf_table_for(BF_MAX_LIST, fpp, 0);
+		while (table.slot_bits < BF_MAX_SLOT_BITS && (double) bf_table_range(table) * fpp < (double) SPILL_KEYS &&
+			   bf_table_range(table) < BF_MAX_RANGE / 2)
+			table.slot_bits++;
+	}
+	renumber(cuckoo, table, 0);
+}
+
+/* Go over from the list to a table if that is due. */
+static void
+choose_form(bf_cuckoo *cuckoo)
+{
+	if (cuckoo->slots != NULL || bf_keep_counts(cuckoo->table, cuckoo->listed))
+		return;
+	if (cuckoo->table.buckets == 0)
+		spill(cuckoo);
+	list_to_table(cuckoo);
+}
+
+/* ----------------------------------------------------------------
+ * Adding
+ * ----------------------------------------------------------------
+ */
+
+/* Too many wait: sort them in, and go over to a table if that is due. */
+void
+bf_cuckoo_make_room(bf_cuckoo *cuckoo)
+{
+	uint64_t	room;
+
+	merge_pending(cuckoo);
+	room = cuckoo->listed / 2 > LEAST_PENDING ? cuckoo->listed / 2 : LEAST_PENDING;
+	reserve_pending(cuckoo, room < MOST_PENDING ? room : MOST_PENDING);
+	choose_form(cuckoo);
+}
+
+/* Add one copy of a number when there is a table. */
+void
+bf_cuckoo_add_to_table(bf_cuckoo *cuckoo, uint64_t number)
+{
+	if (cuckoo->pended == cuckoo->pending_room)
+		bf_cuckoo_make_room(cuckoo);
+	if (!bf_table_find(cuckoo->slots, cuckoo->table, number) &&
+		cuckoo->used >= bf_table_full(cuckoo->table) && grow(cuckoo) &&
+		cuckoo->pended == cuckoo->pending_room)
+		bf_cuckoo_make_room(cuckoo);
+
+	/* growing may have moved the number into the table from the list */
+	if (!bf_table_find(cuckoo->slots, cuckoo->table, number) &&
+		cuckoo->used < bf_table_full(cuckoo->table) &&
+		bf_table_insert(cuckoo->slots, cuckoo->table, number))
+	{
+		cuckoo->used++;
+		cuckoo->was_placed = true;
+	}
+	else
+		cuckoo->pending[cuckoo->pended++] = number;
+}
+
+static bf_inline void
+add_all(bf_cuckoo *cuckoo, const uint64_t *hashes, size_t n, bool poll)
+{
+	for (size_t i = 0; i < n; i++)
+	{
+		if (cuckoo->slots != NULL && i + BF_BATCH < n)
+			bf_table_prefetch(cuckoo->slots, cuckoo->table, bf_table_number(cuckoo->table, hashes[i + BF_BATCH]));
+		bf_cuckoo_add(cuckoo, hashes[i]);
+		if (poll && i % POLL_EVERY == POLL_EVERY - 1)
+			bf_poll(cuckoo->header.host);
+	}
+}
+
+/* Add one copy of each key. */
+void
+bf_cuckoo_add_many(bf_cuckoo *cuckoo, const uint64_t *hashes, size_t n)
+{
+	add_all(cuckoo, hashes, n, true);
+}
+
+/*
+ * Make sure that n keys can be added without anything that could fail on the
+ * way.  False if that cannot be promised; then nothing has changed.
+ */
+bool
+bf_cuckoo_reserve(bf_cuckoo *cuckoo, size_t n)
+{
+	bf_table	larger = cuckoo->table;
+	uint64_t	capacity = cuckoo->capacity;
+
+	if (n >= MOST_WITHOUT_POLL)
+		return false;
+	if (cuckoo->pended + (uint64_t) n > cuckoo->pending_room)
+	{
+		bf_cuckoo_make_room(cuckoo);
+		reserve_pending(cuckoo, cuckoo->pended + (uint64_t) n);
+	}
+	return cuckoo->slots == NULL || cuckoo->used + n <= bf_table_full(cuckoo->table) ||
+		!enlarge(&larger, &capacity, cuckoo->header.growth);
+}
+
+/* Add keys for which there is a reservation: nothing fails. */
+void
+bf_cuckoo_add_reserved(bf_cuckoo *cuckoo, const uint64_t *hashes, size_t n)
+{
+	add_all(cuckoo, hashes, n, false);
+}
+
+/* ----------------------------------------------------------------
+ * Asking and removing
+ * ----------------------------------------------------------------
+ */
+
+bool
+bf_cuckoo_contains(bf_cuckoo *cuckoo, uint64_t hash)
+{
+	uint64_t	number = bf_table_number(cuckoo->table, hash);
+	uint32_t	place;
+
+	if (cuckoo->slots != NULL && bf_table_find(cuckoo->slots, cuckoo->table, number))
+		return true;
+	if (cuckoo->pended > FEW_PENDING)
+		merge_pending(cuckoo);
+	for (uint32_t i = 0; i < cuckoo->pended; i++)
+	{
+		if (cuckoo->pending[i] == number)
+			return true;
+	}
+	place = find_listed(cuckoo, number);
+	return place < cuckoo->listed && cuckoo->counts[place] > 0;
+}
+
+/*
+ * Remove one copy of a key, if there is one; nothing waits.  A count that has
+ * reached its limit stays there: nobody knows how many copies there are.
+ */
+static void
+remove_one(bf_cuckoo *cuckoo, uint64_t hash)
+{
+	uint64_t	number = bf_table_number(cuckoo->table, hash);
+	bool		in_table = cuckoo->slots != NULL && bf_table_find(cuckoo->slots, cuckoo->table, number);
+	uint32_t	place = find_listed(cuckoo, number);
+	unsigned	listed = place < cuckoo->listed ? cuckoo->counts[place] : 0;
+
+	bf_assert(cuckoo->pended == 0);
+	if (listed + in_table >= BF_MAX_COUNT)
+		return;
+	if (listed > 0)
+	{
+		cuckoo->counts[place]--;
+		cuckoo->has_holes |= cuckoo->counts[place] == 0;
+	}
+	else if (in_table)
+	{
+		bf_table_remove(cuckoo->slots, cuckoo->table, number);
+		cuckoo->used--;
+	}
+}
+
+/* Remove one copy of each key. */
+void
+bf_cuckoo_remove_many(bf_cuckoo *cuckoo, const uint64_t *hashes, size_t n)
+{
+	merge_pending(cuckoo);
+	for (size_t i = 0; i < n; i++)
+	{
+		remove_one(cuckoo, hashes[i]);
+		if (i % BF_POLL_EVERY == BF_POLL_EVERY - 1)
+			bf_poll(cuckoo->header.host);
+	}
+}
+
+/* The same for keys that are removed without anything that could fail. */
+bool
+bf_cuckoo_reserve_removal(bf_cuckoo *cuckoo, size_t n)
+{
+	if (n >= MOST_WITHOUT_POLL)
+		return false;
+	merge_pending(cuckoo);
+	return true;
+}
+
+void
+bf_cuckoo_remove_reserved(bf_cuckoo *cuckoo, const uint64_t *hashes, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		remove_one(cuckoo, hashes[i]);
+}
+
+/* ----------------------------------------------------------------
+ * Merging
+ * ----------------------------------------------------------------
+ */
+
+/* Add copies of a number of ours. */
+static void
+add_copies(bf_cuckoo *cuckoo, uint64_t number, unsigned copies)
+{
+	while (copies-- > 0)
+	{
+		if (cuckoo->pended == cuckoo->pending_room)
+			bf_cuckoo_make_room(cuckoo);
+		bf_cuckoo_add_number(cuckoo, number);
+	}
+}
+
+/* Add all numbers of a table, less their lowest `drop_bits` bits. */
+static void
+add_table(bf_cuckoo *cuckoo, const uint8_t *slots, bf_table table, unsigned drop_bits)
+{
+	bf_host		host = cuckoo->header.host;
+	uint64_t	number;
+	uint64_t	n = 0;
+
+	for (uint64_t slot = 0; bf_table_next(host, slots, table, &slot, &number);)
+	{
+		add_copies(cuckoo, number >> drop_bits, 1);
+		if (n++ % POLL_EVERY == 0)
+			bf_poll(host);
+	}
+}
+
+/*
+ * Add all that a filter holds: numbers, which are ours too, or hashes if it is
+ * unfinished.
+ */
+static void
+add_filter(bf_cuckoo *cuckoo, const bf_filter *filter)
+{
+	const bf_layer *from = &filter->layer[0];
+	const uint8_t *counts = from->list + (size_t) from->count * 8;
+
+	check_listed(cuckoo, from);
+	if (from->form == BF_FORM_TABLE)
+		add_table(cuckoo, from->data, from->table, 0);
+	for (uint32_t i = 0; i < from->count; i++)
+	{
+		uint64_t	value = bf_load64(from->list + (size_t) i * 8);
+
+		if (from->table.buckets > 0)
+			add_copies(cuckoo, value, counts[i]);
+		else
+		{
+			/* to make room may choose another range of numbers */
+			for (unsigned copy = 0; copy < counts[i]; copy++)
+				bf_cuckoo_add(cuckoo, value);
+		}
+		if (i % POLL_EVERY == POLL_EVERY - 1)
+			bf_poll(cuckoo->header.host);
+	}
+}
+
+/* Is the value a state of the same aggregate call? */
+bool
+bf_cuckoo_can_merge_state(const bf_cuckoo *cuckoo, const bf_filter *state)
+{
+	const bf_layer *other = &state->layer[0];
+
+	if (state->header.fpp != cuckoo->header.fpp || state->header.growth != cuckoo->header.growth)
+		return false;
+	if (cuckoo->table.buckets > 0 && other->table.buckets > 0)
+		return bf_table_range(cuckoo->table) == bf_table_range(other->table);
+	return cuckoo->table.buckets > 0 || other->table.buckets > 0 || cuckoo->capacity == other->capacity;
+}
+
+/* Merge such a state. */
+void
+bf_cuckoo_merge_state(bf_cuckoo *cuckoo, const bf_filter *state)
+{
+	bf_assert(bf_cuckoo_can_merge_state(cuckoo, state));
+	if (cuckoo->table.buckets == 0 && state->layer[0].table.buckets > 0)
+	{
+		/* it has spilled already, so we have to */
+		merge_pending(cuckoo);
+		renumber(cuckoo, state->layer[0].table, 0);
+		cuckoo->capacity = state->layer[0].capacity;
+	}
+	add_filter(cuckoo, state);
+}
+
+/* Have both filters the same range of numbers and the same parameters? */
+bool
+bf_cuckoo_can_merge(const bf_cuckoo *cuckoo, const bf_filter *filter)
+{
+	return bf_table_range(cuckoo->table) == bf_table_range(filter->layer[0].table) &&
+		cuckoo->header.fpp == filter->header.fpp && cuckoo->header.growth == filter->header.growth;
+}
+
+/*
+ * Merge such a filter: counts add up.  The table becomes as large as the larger
+ * one, so that the order does not matter.
+ */
+void
+bf_cuckoo_merge(bf_cuckoo *cuckoo, const bf_filter *filter)
+{
+	const bf_layer *other = &filter->layer[0];
+
+	bf_assert(bf_cuckoo_can_merge(cuckoo, filter));
+	if (other->table.buckets == cuckoo->table.buckets)
+		cuckoo->capacity = cuckoo->capacity > other->capacity ? cuckoo->capacity : other->capacity;
+	else if (other->table.buckets > cuckoo->table.buckets)
+	{
+		if (cuckoo->slots != NULL)
+			move_to_table(cuckoo, other->table, other->capacity);
+		cuckoo->table = other->table;
+		cuckoo->capacity = other->capacity;
+	}
+	add_filter(cuckoo, filter);
+}
+
+/*
+ * Forget the order in which keys came: take all out of the table, from where
+ * bf_cuckoo_describe puts them back in ascending order.  That takes 17 bytes a
+ * key, so very large filters are left as they are.
+ */
+void
+bf_cuckoo_sort(bf_cuckoo *cuckoo)
+{
+	if (cuckoo->slots != NULL && cuckoo->used <= BF_MAX_LIST)
+		table_to_list(cuckoo);
+}
+
+/* ----------------------------------------------------------------
+ * Writing
+ * ----------------------------------------------------------------
+ */
+
+/* How many distinct numbers are in the table and in the list, if nothing waits? */
+static uint64_t
+count_distinct(const bf_cuckoo *cuckoo)
+{
+	uint64_t	distinct = cuckoo->used;
+
+	for (uint32_t i = 0; i < cuckoo->listed; i++)
+		distinct += cuckoo->slots == NULL ||
+			!bf_table_find(cuckoo->slots, cuckoo->table, cuckoo->numbers[i]);
+	return distinct;
+}
+
+/* Bring everything into the form that can be written. */
+static void
+order(bf_cuckoo *cuckoo)
+{
+	merge_pending(cuckoo);
+	choose_form(cuckoo);
+	if (cuckoo->slots != NULL && bf_keep_counts(cuckoo->table, cuckoo->used) &&
+		bf_keep_counts(cuckoo->table, count_distinct(cuckoo)))
+		table_to_list(cuckoo);
+}
+
+/* Describe the filter as it stands, and return its size. */
+uint64_t
+bf_cuckoo_describe(bf_cuckoo *cuckoo, bf_filter *filter)
+{
+	bf_layer   *layer = &filter->layer[0];
+
+	order(cuckoo);
+	filter->header = cuckoo->header;
+	filter->layers = 1;
+	memset(layer, 0, sizeof(*layer));
+	layer->table = cuckoo->table;
+	layer->capacity = cuckoo->capacity;
+	layer->form = cuckoo->slots != NULL ? BF_FORM_TABLE : BF_FORM_COUNTS;
+	layer->used = cuckoo->used;
+	layer->count = cuckoo->listed;
+	return bf_filter_size(filter);
+}
+
+/* Write what was described. */
+void
+bf_cuckoo_write(bf_cuckoo *cuckoo, bf_filter *filter, uint8_t *bytes, size_t n)
+{
+	bf_layer   *layer = &filter->layer[0];
+
+	bf_filter_write(filter, bytes, n);
+	if (layer->form == BF_FORM_TABLE)
+		memcpy(layer->data, cuckoo->slots, (size_t) bf_table_words(layer->table) * 8);
+	bf_list_write(layer->list, cuckoo->numbers, layer->count);
+	if (layer->count > 0)
+		memcpy(layer->list + (size_t) layer->count * 8, cuckoo->counts, layer->count);
+}
+
+/* The table that a finished filter of `keys` distinct keys has. */
+static void
+choose_table(const bf_cuckoo *state, uint64_t keys, bf_table *table, uint64_t *capacity, unsigned *drop_bits)
+{
+	double		fpp = state->header.fpp;
+	unsigned	growth = state->header.growth;
+
+	*table = state->table;
+	*capacity = state->capacity;
+	*drop_bits = 0;
+	if (table->buckets == 0)
+	{
+		if (*capacity == 0)
+			*capacity = keys > 0 ? keys : 1;
+		*table = bf_table_for(*capacity, fpp, growth);
+	}
+	else if (*capacity == 0)
+	{
+		/* a table that was made for many: fit it to those that came */
+		*drop_bits = bf_table_spare_bits(*table, keys, fpp, growth);
+		table->slot_bits = (uint8_t) (table->slot_bits - *drop_bits);
+		*capacity = bf_table_full(*table);
+	}
+}
+
+/*
+ * The finished filter of an aggregate, made of a copy: a window of rows may go on
+ * adding to the state.  A table of more keys than can be sorted is moved to
+ * another one, with as many bits as are needed.
+ */
+void
+bf_cuckoo_finish(bf_cuckoo *cuckoo, bf_cuckoo *finished, bf_host host)
+{
+	bool		large;
+	bf_table	table;
+	unsigned	drop_bits;
+	uint64_t	capacity;
+
+	order(cuckoo);
+	large = cuckoo->slots != NULL && cuckoo->used > BF_MAX_LIST;
+	start_empty(finished, &cuckoo->header, host, cuckoo->table, cuckoo->capacity);
+	if (large)
+	{
+		choose_table(cuckoo, cuckoo->used, &table, &capacity, &drop_bits);
+		finished->table = table;
+		finished->capacity = capacity;
+		finished->slots = allocate_slots(finished, table);
+		add_table(finished, cuckoo->slots, cuckoo->table, drop_bits);
+		for (uint32_t i = 0; i < cuckoo->listed; i++)
+		{
+			add_copies(finished, cuckoo->numbers[i] >> drop_bits, cuckoo->counts[i]);
+			if (i % POLL_EVERY == POLL_EVERY - 1)
+				bf_poll(host);
+		}
+		return;
+	}
+
+	reserve_list(finished, cuckoo->listed);
+	if (cuckoo->listed > 0)
+	{
+		memcpy(finished->numbers, cuckoo->numbers, sizeof(uint64_t) * cuckoo->listed);
+		memcpy(finished->counts, cuckoo->counts, cuckoo->listed);
+	}
+	finished->listed = cuckoo->listed;
+	if (cuckoo->slots != NULL)
+	{
+		reserve_pending(finished, cuckoo->used);
+		take_numbers(cuckoo, finished->pending);
+		finished->pended = (uint32_t) cuckoo->used;
+		merge_pending(finished);
+	}
+	choose_table(cuckoo, finished->listed, &table, &capacity, &drop_bits);
+	check_bytes(finished, bf_table_words(table) * 8);
+	if (cuckoo->table.buckets == 0 || drop_bits > 0)
+		renumber(finished, table, drop_bits);
+	finished->capacity = capacity;
+}

@@ -1,0 +1,211 @@
+/*
+ * mutable.c
+ *		A mutable filter of either kind, and changes that happen whole or not
+ *		at all.
+ *
+ * A filter that is changed in place belongs to somebody who may catch the error
+ * of a change that failed and go on.  So a change by many keys is made in one of
+ * two ways.  If it is known beforehand that nothing can fail on the way, no
+ * allocation, no poll, no limit, the keys are applied at once.  Otherwise they are
+ * applied to a copy, which takes the filter's place at the end: when there are
+ * very many keys, and when a layer may get full or a table may have to grow,
+ * which a filter does a few times in its life.  A single key never costs a copy:
+ * adding or removing it fails before the first change or not at all.
+ */
+#include "mutable.h"
+
+static inline bool
+is_bloom(const bf_mutable *filter)
+{
+	return filter->header.kind == BF_KIND_BLOOM;
+}
+
+void
+bf_mutable_start_state(bf_mutable *filter, bf_host host, uint16_t kind, uint64_t capacity, double fpp)
+{
+	if (kind == BF_KIND_BLOOM)
+		bf_bloom_start_state(&filter->bloom, host, capacity, fpp);
+	else
+		bf_cuckoo_start_state(&filter->cuckoo, host, capacity, fpp);
+}
+
+/* Continue a filter that exists, without reference to it later. */
+void
+bf_mutable_load(bf_mutable *filter, bf_host host, const bf_filter *from)
+{
+	if (from->header.kind == BF_KIND_BLOOM)
+		bf_bloom_load(&filter->bloom, host, from);
+	else
+		bf_cuckoo_load(&filter->cuckoo, host, from);
+}
+
+void
+bf_mutable_free(bf_mutable *filter)
+{
+	if (is_bloom(filter))
+		bf_bloom_free(&filter->bloom);
+	else
+		bf_cuckoo_free(&filter->cuckoo);
+}
+
+/* Give a filter the class of its first key; later ones change nothing. */
+void
+bf_mutable_set_class(bf_mutable *filter, const bf_key_class *class)
+{
+	if (filter->header.class.code == BF_CLASS_NONE)
+		bf_header_set_class(&filter->header, class);
+}
+
+bool
+bf_mutable_contains(bf_mutable *filter, uint64_t hash)
+{
+	return is_bloom(filter) ? bf_bloom_contains(&filter->bloom, hash) : bf_cuckoo_contains(&filter->cuckoo, hash);
+}
+
+/* ----------------------------------------------------------------
+ * Changes
+ * ----------------------------------------------------------------
+ */
+
+/* Change a filter that nobody will see should this fail. */
+void
+bf_mutable_change(bf_mutable *filter, bf_change change, const bf_key_class *class, const uint64_t *hashes, size_t n)
+{
+	if (change == BF_REMOVE)
+	{
+		bf_cuckoo_remove_many(&filter->cuckoo, hashes, n);
+		return;
+	}
+	bf_mutable_set_class(filter, class);
+	if (is_bloom(filter))
+		bf_bloom_add_many(&filter->bloom, hashes, n);
+	else
+		bf_cuckoo_add_many(&filter->cuckoo, hashes, n);
+}
+
+/* Add keys to a Bloom filter; false if that could fail half-way. */
+static bool
+add_to_bloom(bf_bloom *bloom, const uint64_t *hashes, size_t n)
+{
+	uint64_t	last = 0;
+	size_t		new_keys;
+
+	if (bf_bloom_reserve(bloom, n))
+	{
+		bf_bloom_add_reserved(bloom, hashes, n);
+		return true;
+	}
+	new_keys = bf_bloom_count_new(bloom, hashes, n, &last);
+
+	/* a key that opens the next layer of a window makes others new there */
+	if (new_keys > 1 || (new_keys == 1 && n > 1 && bloom->header.max_layers > 0))
+		return false;
+	if (new_keys == 1)
+		bf_bloom_add_layered(bloom, last);
+	return true;
+}
+
+/* The same for a cuckoo filter. */
+static bool
+add_to_cuckoo(bf_cuckoo *cuckoo, const uint64_t *hashes, size_t n)
+{
+	if (n == 1)
+		bf_cuckoo_add(cuckoo, hashes[0]);
+	else if (bf_cuckoo_reserve(cuckoo, n))
+		bf_cuckoo_add_reserved(cuckoo, hashes, n);
+	else
+		return false;
+	return true;
+}
+
+static bool
+remove_from_cuckoo(bf_cuckoo *cuckoo, const uint64_t *hashes, size_t n)
+{
+	if (!bf_cuckoo_reserve_removal(cuckoo, n))
+		return false;
+	bf_cuckoo_remove_reserved(cuckoo, hashes, n);
+	return true;
+}
+
+/*
+ * Change a filter in place.  False if that cannot be done, and then, as after an
+ * error, the filter is what it was: change a copy, and let that take its place.
+ */
+bool
+bf_mutable_change_in_place(bf_mutable *filter, bf_change change, const bf_key_class *class,
+						   const uint64_t *hashes, size_t n)
+{
+	bf_header	header = filter->header;
+	bool		done;
+
+	if (change == BF_REMOVE)
+		return remove_from_cuckoo(&filter->cuckoo, hashes, n);
+	if (header.class.code == BF_CLASS_NONE)
+		bf_header_set_class(&header, class);
+	done = is_bloom(filter) ? add_to_bloom(&filter->bloom, hashes, n) : add_to_cuckoo(&filter->cuckoo, hashes, n);
+	if (done)
+		filter->header.class = header.class;
+	return done;
+}
+
+/* A copy of a filter, in memory of another host. */
+void
+bf_mutable_copy(bf_mutable *copy, bf_host host, bf_mutable *filter)
+{
+	bf_filter	description;
+	uint64_t	size = bf_mutable_describe(filter, &description);
+	uint8_t    *bytes = bf_allocate(host, size);
+
+	bf_mutable_write(filter, &description, bytes, (size_t) size);
+	bf_mutable_load(copy, host, &description);
+	bf_release(host, bytes);
+}
+
+/* ----------------------------------------------------------------
+ * States of aggregates
+ * ----------------------------------------------------------------
+ */
+
+bool
+bf_mutable_can_merge_state(const bf_mutable *filter, const bf_filter *state)
+{
+	if (filter->header.kind != state->header.kind)
+		return false;
+	return is_bloom(filter) ? bf_bloom_can_merge_state(&filter->bloom, state) :
+		bf_cuckoo_can_merge_state(&filter->cuckoo, state);
+}
+
+void
+bf_mutable_merge_state(bf_mutable *filter, const bf_filter *state)
+{
+	if (is_bloom(filter))
+		bf_bloom_merge_state(&filter->bloom, state);
+	else
+		bf_cuckoo_merge_state(&filter->cuckoo, state);
+}
+
+/* ----------------------------------------------------------------
+ * Writing
+ * ----------------------------------------------------------------
+ */
+
+/*
+ * Describe the filter as it stands, and return its size.  What waits is brought
+ * into order, which changes nothing that can be observed.
+ */
+uint64_t
+bf_mutable_describe(bf_mutable *filter, bf_filter *description)
+{
+	return is_bloom(filter) ? bf_bloom_describe(&filter->bloom, description) :
+		bf_cuckoo_describe(&filter->cuckoo, description);
+}
+
+/* Write what was described. */
+void
+bf_mutable_write(bf_mutable *filter, bf_filter *description, uint8_t *bytes, size_t n)
+{
+	if (is_bloom(filter))
+		bf_bloom_write(&filter->bloom, description, bytes, n);
+	else
+		bf_cuckoo_write(&filter->cuckoo, description, bytes, n);
+}

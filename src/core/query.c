@@ -1,0 +1,294 @@
+/*
+ * query.c
+ *		What a filter answers: membership, counts, estimates.
+ *
+ * Everything here reads a filter that bf_filter_open has accepted, in memory or
+ * in pieces, and changes nothing.
+ */
+#include <math.h>
+
+#include "query.h"
+
+/* ----------------------------------------------------------------
+ * Emptiness
+ * ----------------------------------------------------------------
+ */
+
+bool
+bf_layer_is_empty(bf_host host, const bf_layer *layer)
+{
+	if (layer->form == BF_FORM_LINES)
+		return bf_bytes_are_zero(host, layer->data, bf_layer_bytes(layer));
+	return layer->count == 0 && layer->used == 0;
+}
+
+bool
+bf_filter_is_empty(const bf_filter *filter)
+{
+	for (unsigned i = 0; i < filter->layers; i++)
+	{
+		if (!bf_layer_is_empty(filter->header.host, &filter->layer[i]))
+			return false;
+	}
+	return true;
+}
+
+/* ----------------------------------------------------------------
+ * Multisets
+ * ----------------------------------------------------------------
+ */
+
+/* The largest number that there may be. */
+static uint64_t
+largest_number(bf_table table)
+{
+	return table.buckets == 0 ? UINT64_MAX : bf_table_range(table) - 1;
+}
+
+/* How many copies does the list count? */
+unsigned
+bf_layer_listed(const bf_layer *layer, uint64_t number)
+{
+	size_t		place;
+
+	if (layer->count == 0)
+		return 0;
+	place = bf_list_search(layer->list, layer->count, number, largest_number(layer->table));
+	return place < layer->count ? layer->list[(uint64_t) layer->count * 8 + place] : 0;
+}
+
+/* How many are there? */
+unsigned
+bf_layer_copies(const bf_layer *layer, uint64_t number)
+{
+	return bf_layer_listed(layer, number) +
+		(layer->form == BF_FORM_TABLE && bf_table_find(layer->data, layer->table, number));
+}
+
+/* How many distinct numbers? */
+uint64_t
+bf_layer_distinct(bf_host host, const bf_layer *layer)
+{
+	uint64_t	distinct = layer->used;
+
+	if (layer->form != BF_FORM_TABLE)
+		return layer->count;
+	for (uint64_t i = 0; i < layer->count; i++)
+	{
+		uint64_t	number = bf_load64(layer->list + i * 8);
+
+		if (number >= bf_table_range(layer->table) || !bf_table_find(layer->data, layer->table, number))
+			distinct++;
+		if (i % BF_POLL_EVERY == 0)
+			bf_poll(host);
+	}
+	return distinct;
+}
+
+/*
+ * May the key with this hash have been added?  It is asked for in all layers, so
+ * their memory is fetched at once.
+ */
+bool
+bf_filter_contains(const bf_filter *filter, uint64_t hash)
+{
+	uint64_t	group_hash;
+
+	if (filter->layers == 1)
+		return bf_layer_contains(&filter->layer[0], hash);
+	group_hash = bf_group_hash(hash, 0);
+	for (unsigned i = filter->layers; i-- > 0;)
+	{
+		if (filter->layer[i].form == BF_FORM_LINES)
+			bf_line_prefetch(filter->layer[i].data, filter->layer[i].shape, group_hash);
+	}
+	for (unsigned i = filter->layers; i-- > 0;)
+	{
+		const bf_layer *layer = &filter->layer[i];
+
+		if (layer->form == BF_FORM_LINES ? bf_lines_test_from(layer->data, layer->shape, hash, group_hash) :
+			bf_layer_contains(layer, hash))
+			return true;
+	}
+	return false;
+}
+
+/* The same for many keys: memory is fetched for a batch of them at a time. */
+void
+bf_filter_contains_many(const bf_filter *filter, const uint64_t *hashes, size_t n, bool *found)
+{
+	if (filter->layers == 1 && filter->layer[0].form == BF_FORM_LINES)
+	{
+		bf_lines_test_many(filter->header.host, filter->layer[0].data, filter->layer[0].shape, hashes, n, found);
+		return;
+	}
+	for (size_t i = 0; i < n; i++)
+	{
+		if (filter->layer[0].form == BF_FORM_TABLE && i + BF_BATCH < n)
+			bf_table_prefetch(filter->layer[0].data, filter->layer[0].table,
+							  bf_table_number(filter->layer[0].table, hashes[i + BF_BATCH]));
+		found[i] = bf_filter_contains(filter, hashes[i]);
+		if (i % BF_POLL_EVERY == 0)
+			bf_poll(filter->header.host);
+	}
+}
+
+/* One layer's census, whatever its form; a list knows its keys exactly. */
+bf_census
+bf_layer_census(bf_host host, const bf_layer *layer)
+{
+	bf_census	census = {0, 0.0, 0.0};
+
+	if (layer->form == BF_FORM_LINES)
+		return bf_lines_census(host, layer->data, layer->shape);
+	census.keys = (double) bf_layer_distinct(host, layer);
+	if (layer->table.buckets == 0)
+		census.fpp = census.keys / 18446744073709551616.0;
+	else
+	{
+		/* keys of one number count once: there are a few more than numbers */
+		double		range = (double) bf_table_range(layer->table);
+
+		census.bits_set = layer->used;
+		census.fpp = census.keys / range;
+		census.keys = census.fpp < 1 ? -range * log1p(-census.fpp) : range;
+	}
+	return census;
+}
+
+/*
+ * All layers together: keys add up (a key is in one layer only), and a key that
+ * was not added passes if it passes in any.
+ */
+bf_census
+bf_filter_census(const bf_filter *filter)
+{
+	bf_census	total = {0, 0.0, 0.0};
+
+	for (unsigned i = 0; i < filter->layers; i++)
+	{
+		bf_census	census = bf_layer_census(filter->header.host, &filter->layer[i]);
+
+		total.bits_set += census.bits_set;
+		total.keys += census.keys;
+		total.fpp = total.fpp + census.fpp - total.fpp * census.fpp;
+	}
+	return total;
+}
+
+/* Hashes of a list fetched at a time: half a TOAST chunk. */
+#define LIST_WINDOW		128
+
+/*
+ * How many entries of a list are between numbers so far apart?  Not more than
+ * most; entries of damaged lists may be out of range.
+ */
+static uint64_t
+entries_between(uint64_t distance, double density, uint64_t most)
+{
+	double		entries = (double) distance * density;
+
+	return entries < (double) most ? (uint64_t) entries : most;
+}
+
+/*
+ * Is the number in a list that is stored elsewhere?  Numbers are uniform, so its
+ * place is guessed from the whole list first, and after a look at that place
+ * from there: the second window nearly always has it.  Bisect if not.
+ */
+static bool
+list_contains_pieces(const bf_layer *layer, bf_fetch fetch, void *arg, uint64_t number)
+{
+	uint64_t	low = 0;
+	uint64_t	high = layer->count;
+	double		density = (double) layer->count / ((double) largest_number(layer->table) + 1.0);
+	uint64_t	guess = entries_between(number, density, high);
+
+	for (unsigned guesses = 1; low < high; guesses++)
+	{
+		uint64_t	start = guess > low + LIST_WINDOW / 2 ? guess - LIST_WINDOW / 2 : low;
+		uint64_t	n = LIST_WINDOW;
+		const uint8_t *window;
+		uint64_t	first;
+		uint64_t	last;
+
+		if (start >= high)
+			start = high > low + LIST_WINDOW ? high - LIST_WINDOW : low;
+		if (n > high - start)
+			n = high - start;
+		window = fetch(arg, layer->list_offset + start * 8, (size_t) n * 8);
+		first = bf_load64(window);
+		last = bf_load64(window + (n - 1) * 8);
+		if (number >= first && number <= last)
+			return bf_list_find(window, (size_t) n, number);
+		if (number < first)
+		{
+			high = start;
+			guess = high - entries_between(first - number, density, high - low);
+		}
+		else
+		{
+			low = start + n;
+			guess = low + entries_between(number - last, density, high - low);
+		}
+		if (guesses >= 4)
+			guess = low + (high - low) / 2;
+	}
+	return false;
+}
+
+/* Is the number in a table that is stored elsewhere? */
+static bool
+table_contains_pieces(const bf_layer *layer, bf_fetch fetch, void *arg, uint64_t number)
+{
+	bf_table	table = layer->table;
+	uint64_t	value = bf_table_value(table, number);
+	uint64_t	bucket = bf_table_bucket(table, number);
+
+	for (unsigned i = 0; i < 2; i++)
+	{
+		uint64_t	at = bf_bucket_start(table, bucket);
+
+		if (value + i != 0 &&
+			bf_bucket_holds(fetch(arg, layer->offset + at / 8, bf_bucket_span(table, at)),
+							table.slot_bits, at % 8, value + i))
+			return true;
+		bucket = bf_table_alternate(table, bucket, value >> 1);
+	}
+	return false;
+}
+
+/* bf_filter_contains for a filter that is stored elsewhere. */
+bool
+bf_filter_contains_pieces(const bf_filter *filter, bf_fetch fetch, void *arg, uint64_t hash)
+{
+	for (unsigned i = filter->layers; i-- > 0;)
+	{
+		const bf_layer *layer = &filter->layer[i];
+		unsigned	group = 0;
+
+		if (layer->form != BF_FORM_LINES)
+		{
+			uint64_t	number = bf_table_number(layer->table, hash);
+
+			if (layer->form == BF_FORM_TABLE && table_contains_pieces(layer, fetch, arg, number))
+				return true;
+			if (list_contains_pieces(layer, fetch, arg, number))
+				return true;
+			continue;
+		}
+		for (; group < layer->shape.groups; group++)
+		{
+			uint64_t	group_hash = bf_group_hash(hash, group);
+			uint64_t	line = bf_group_line(group_hash, bf_shape_lines(layer->shape));
+			unsigned	bits = bf_shape_line_bits(layer->shape);
+
+			if (!bf_line_test(fetch(arg, layer->offset + line * BF_LINE_BYTES, bits / 8),
+							  bits, layer->shape.probes, group_hash))
+				break;
+		}
+		if (group == layer->shape.groups)
+			return true;
+	}
+	return false;
+}

@@ -1,0 +1,193 @@
+/*
+ * value.c
+ *		Filters as values of an SQL type: access, limits, parameters.
+ *
+ * The state of an aggregate has the type of its filter, so it can be met as a
+ * value: raw, where the server carries it in a tuple, or as an unfinished filter,
+ * where it has left the server.  Neither can be asked for a key, since only the
+ * aggregate knows what is to become of it; all functions of filters refuse them
+ * here.
+ */
+#include "compat.h"
+
+#include <math.h>
+
+#include "mb/pg_wchar.h"
+
+#include "server.h"
+#include "value.h"
+
+/* ----------------------------------------------------------------
+ * Access
+ * ----------------------------------------------------------------
+ */
+
+void
+value_refuse_unfinished(void)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg("filter is unfinished"),
+			 errdetail("It is the state of an aggregate, which is sized when all keys are there."),
+			 errhint("Let the aggregate end with its own final function, as bloom_agg and cuckoo_agg do.")));
+}
+
+/*
+ * Read the structure of a filter, finished or not.  What got into a table was
+ * validated, so a failure here means that the bytes were damaged since.
+ */
+void
+value_open_any(bf_filter *filter, struct varlena *image)
+{
+	bf_host		host = server_host(NULL);
+	const char *problem;
+
+	if (value_is_state(image))
+		value_refuse_unfinished();
+	problem = bf_filter_open(filter, host, (uint8 *) VARDATA_ANY(image), VARSIZE_ANY_EXHDR(image));
+	if (problem != NULL)
+		bf_fail(host, BF_FAIL_DAMAGED, 0, problem);
+}
+
+/* Read the structure of a filter. */
+void
+value_open(bf_filter *filter, struct varlena *image)
+{
+	value_open_any(filter, image);
+	if (bf_filter_is_unfinished(filter))
+		value_refuse_unfinished();
+}
+
+struct varlena *
+value_open_argument(bf_filter *filter, FunctionCallInfo fcinfo, int argument)
+{
+	struct varlena *image = PG_DETOAST_DATUM_PACKED(PG_GETARG_DATUM(argument));
+
+	value_open(filter, image);
+	return image;
+}
+
+struct varlena *
+value_argument(FunctionCallInfo fcinfo, int argument)
+{
+	bf_filter	filter;
+
+	return value_open_argument(&filter, fcinfo, argument);
+}
+
+struct varlena *
+value_allocate(uint64 size)
+{
+	struct varlena *image;
+
+	if (size + VARHDRSZ > BF_MAX_BYTES)
+		bf_fail(server_host(NULL), BF_FAIL_BYTES, size + VARHDRSZ, NULL);
+	image = palloc((Size) size + VARHDRSZ);
+	SET_VARSIZE(image, (Size) size + VARHDRSZ);
+	return image;
+}
+
+/* ----------------------------------------------------------------
+ * Bytes from outside
+ * ----------------------------------------------------------------
+ */
+
+/* The gate for bytes from outside; NULL if they are a filter of this kind. */
+const char *
+value_validate(uint16 kind, const uint8 *bytes, Size n)
+{
+	bf_host		host = server_host(NULL);
+	const char *problem = bf_filter_validate(host, bytes, n, kind);
+	bf_filter	filter;
+
+	if (problem != NULL)
+		return problem;
+	(void) bf_filter_open(&filter, host, bytes, n);
+	if (filter.header.class.code == BF_CLASS_NAMED &&
+		!pg_verify_mbstr(PG_UTF8, filter.header.class.name, filter.header.class.name_length, true))
+		return "The name of its key class is malformed.";
+	return NULL;
+}
+
+struct varlena *
+value_from_bytes(uint16 kind, const char *bytes, Size n)
+{
+	const char *problem = value_validate(kind, (const uint8 *) bytes, n);
+	struct varlena *image;
+
+	if (problem != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_BINARY_REPRESENTATION),
+				 errmsg("invalid binary representation of type %s", value_type_name(kind)),
+				 errdetail("%s", problem)));
+	image = value_allocate(n);
+	memcpy(VARDATA(image), bytes, n);
+	return image;
+}
+
+/* ----------------------------------------------------------------
+ * Parameters
+ * ----------------------------------------------------------------
+ */
+
+void
+value_check_capacity(int64 capacity)
+{
+	if (capacity < 1 || (uint64) capacity > BF_MAX_CAPACITY)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("capacity must be between 1 and " UINT64_FORMAT, (uint64) BF_MAX_CAPACITY),
+				 errdetail("The capacity given is " INT64_FORMAT ".", capacity),
+				 errhint("The capacity is the number of distinct keys that the filter will hold.")));
+}
+
+void
+value_check_fpp(double fpp)
+{
+	if (isnan(fpp) || fpp < BF_MIN_FPP || fpp >= 1)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("false-positive probability must be at least 1e-12 and less than 1"),
+				 errdetail("The probability given is %g.", fpp),
+				 errhint("0.01 means that 1 in 100 keys that were not added is reported nevertheless.")));
+}
+
+/* Can a filter of this size be built? */
+void
+value_check_words(uint64 words, int64 capacity, double fpp)
+{
+	/* with the header, aligned */
+	uint64		needed = words * 8 + 2 * BF_LINE_BYTES;
+
+	if (needed > BF_MAX_BYTES)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("filter for " INT64_FORMAT " keys at a false-positive probability of %g would need " UINT64_FORMAT " bytes",
+						capacity, fpp, needed),
+				 errdetail("A filter can have at most " UINT64_FORMAT " bytes.", (uint64) BF_MAX_BYTES),
+				 errhint("Accept a higher probability, or split the keys over several filters.")));
+}
+
+/* Geometry for user-given parameters; an error if it cannot be built. */
+bf_shape
+value_shape(int64 capacity, double fpp)
+{
+	bf_shape	shape;
+
+	value_check_capacity(capacity);
+	value_check_fpp(fpp);
+	shape = bf_shape_for((uint64) capacity, fpp);
+	value_check_words(shape.words, capacity, fpp);
+	return shape;
+}
+
+void
+value_check_cuckoo_growth(int32 growth)
+{
+	if (growth < 0 || growth > BF_MAX_CUCKOO_GROWTH || growth == 1 || (growth & (growth - 1)) != 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("growth of a cuckoo filter must be 0 or a power of two from 2 to %d", BF_MAX_CUCKOO_GROWTH),
+				 errdetail("The growth given is %d.", growth),
+				 errhint("A full table becomes this many times as large; 0 keeps no reserve for that.")));
+}

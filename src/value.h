@@ -1,0 +1,59 @@
+/*
+ * value.h
+ *		Filters as values of an SQL type: access, limits, parameters.
+ */
+#ifndef BF_VALUE_H
+#define BF_VALUE_H
+
+#include "compat.h"
+
+#include "core/format.h"
+#include "key.h"
+
+#define VALUE_DEFAULT_FPP	0.01
+
+/*
+ * The second byte of every value tells a filter from the state of an aggregate,
+ * which looks like a value of the filter's type while the server carries it
+ * around; what it is like only aggregate.c knows.
+ */
+#define VALUE_FILTER_MARK	'F'
+#define VALUE_STATE_MARK	'S'
+
+/* The name of the SQL type of a kind of filter. */
+static inline const char *
+value_type_name(uint16 kind)
+{
+	return kind == BF_KIND_CUCKOO ? "cuckoo" : "bloom";
+}
+
+/* Reading a filter that is in memory, with a varlena header of any kind. */
+extern void value_open(bf_filter *filter, struct varlena *image);
+extern void value_open_any(bf_filter *filter, struct varlena *image);
+extern void value_refuse_unfinished(void);
+
+/* An argument that is a filter; an error if it is the state of an aggregate. */
+extern struct varlena *value_argument(FunctionCallInfo fcinfo, int argument);
+extern struct varlena *value_open_argument(bf_filter *filter, FunctionCallInfo fcinfo, int argument);
+
+static inline bool
+value_is_state(struct varlena *image)
+{
+	return VARSIZE_ANY_EXHDR(image) >= 2 && VARDATA_ANY(image)[1] == VALUE_STATE_MARK;
+}
+
+/* Memory for a filter of this size, length word not included. */
+extern struct varlena *value_allocate(uint64 size);
+
+/* Bytes from outside; nothing else reads them before these functions have. */
+extern const char *value_validate(uint16 kind, const uint8 *bytes, Size n);
+extern struct varlena *value_from_bytes(uint16 kind, const char *bytes, Size n);
+
+/* Parameters that users give. */
+extern void value_check_capacity(int64 capacity);
+extern void value_check_fpp(double fpp);
+extern void value_check_words(uint64 words, int64 capacity, double fpp);
+extern void value_check_cuckoo_growth(int32 growth);
+extern bf_shape value_shape(int64 capacity, double fpp);
+
+#endif							/* BF_VALUE_H */
