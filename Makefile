@@ -17,9 +17,9 @@ OBJS = bloomfilter.o $(CORE) src/memory.o src/key.o src/filter.o src/io.o src/bu
        src/agg.o src/ops.o src/probe.o src/stats.o src/planner.o \
        src/bloom_build.o src/bloom_sets.o src/cuckoo_build.o src/cuckoo_sets.o
 
-REGRESS = setup keys class fpp canonical input nulls aggregates bounds sets growth stored planner plpgsql travel \
+REGRESS = keys class fpp canonical input nulls aggregates bounds sets growth stored planner plpgsql travel \
           cuckoo cuckoo_bytes cuckoo_growth cuckoo_model catalog
-REGRESS_OPTS = --load-extension=bloomfilter
+REGRESS_OPTS = --load-extension=bloomfilter --load-extension=citext
 
 # Symbols are hidden: everything that SQL calls is exported by name.
 #
