@@ -1,5 +1,22 @@
 -- Filters that grow, filters of a fixed size, and filters that forget
 
+CREATE SCHEMA growth;
+SET search_path = growth, public;
+
+-- Run a query; its single value as text, or the error with its code, detail and hint.
+CREATE FUNCTION outcome(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+  result text;
+  detail text;
+  hint text;
+BEGIN
+  EXECUTE query INTO result;
+  RETURN coalesce(result, 'NULL');
+EXCEPTION WHEN OTHERS THEN
+  GET STACKED DIAGNOSTICS detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
+  RETURN concat_ws(E'\n-> ', sqlstate || ': ' || sqlerrm, nullif(detail, ''), nullif(hint, ''));
+END $$;
+
 -- 1024 -> 1 M keys at 1 %: in small steps, and at once
 DO $$
 DECLARE
@@ -47,6 +64,7 @@ CREATE TABLE fed AS SELECT 'serial' AS mode, bloom_agg(id, 1000) AS f, bloom_agg
 SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0; SET max_parallel_workers_per_gather = 2;
 INSERT INTO fed SELECT 'parallel', x.* FROM (SELECT bloom_agg(id, 1000), bloom_agg(o, 20000) FROM overfed) x;
 RESET ALL;
+SET search_path = growth, public;
 SELECT mode, (bloom_stats(f)).layers > 1 AND (bloom_stats(g)).layers > 1 AS grew, greatest(bloom_fpp(f), bloom_fpp(g)) <= 0.02 * CASE mode WHEN 'serial' THEN 1 ELSE 3 END AS within_twice,
        lost, measured <= 0.022 * CASE mode WHEN 'serial' THEN 1 ELSE 3 END AS measured_within_twice
 FROM fed, LATERAL (SELECT count(*) FILTER (WHERE NOT bloom_contains(f, n) OR NOT bloom_contains(g, n::oid)) AS lost,

@@ -1,5 +1,23 @@
 -- P5, P6: bytes from outside are validated; parameters out of range are named
 
+CREATE SCHEMA input;
+SET search_path = input, public;
+CREATE TYPE colour AS ENUM ('red', 'green');
+
+-- Run a query; its single value as text, or the error with its code, detail and hint.
+CREATE FUNCTION outcome(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+  result text;
+  detail text;
+  hint text;
+BEGIN
+  EXECUTE query INTO result;
+  RETURN coalesce(result, 'NULL');
+EXCEPTION WHEN OTHERS THEN
+  GET STACKED DIAGNOSTICS detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
+  RETURN concat_ws(E'\n-> ', sqlstate || ': ' || sqlerrm, nullif(detail, ''), nullif(hint, ''));
+END $$;
+
 SELECT outcome('SELECT ''''::bloom');
 SELECT outcome('SELECT ''abc''::bloom');
 SELECT outcome('SELECT ''ab!d''::bloom');

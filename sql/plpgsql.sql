@@ -1,6 +1,9 @@
 -- Filters as variables of PL/pgSQL (in place since PostgreSQL 18; the results
 -- are the same before)
 
+CREATE SCHEMA plpgsql;
+SET search_path = plpgsql, public;
+
 DO $$
 DECLARE
   f bloom := bloom_new(3000);

@@ -1,5 +1,22 @@
 -- Union and intersection
 
+CREATE SCHEMA sets;
+SET search_path = sets, public;
+
+-- Run a query; its single value as text, or the error with its code, detail and hint.
+CREATE FUNCTION outcome(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+  result text;
+  detail text;
+  hint text;
+BEGIN
+  EXECUTE query INTO result;
+  RETURN coalesce(result, 'NULL');
+EXCEPTION WHEN OTHERS THEN
+  GET STACKED DIAGNOSTICS detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
+  RETURN concat_ws(E'\n-> ', sqlstate || ': ' || sqlerrm, nullif(detail, ''), nullif(hint, ''));
+END $$;
+
 -- a model: filters of random sets of small numbers, against arrays of them
 CREATE TABLE sets AS
   SELECT id, capacity, f, members
@@ -82,6 +99,7 @@ EXPLAIN (COSTS OFF) SELECT bloom_union_agg(f), bloom_intersection_agg(common) FR
 SELECT u = (SELECT bloom_union_agg(f) FROM shards) AS union, i = (SELECT bloom_intersection_agg(common) FROM shards) AS intersection FROM whole;
 SELECT bloom_intersection_agg(f) IS NULL AS none FROM shards WHERE g < 0;
 RESET ALL;
+SET search_path = sets, public;
 
 -- stored filters are not changed by being aggregated
 SELECT bloom_cardinality(f) = 1500 AS unchanged FROM shards WHERE g = 0;

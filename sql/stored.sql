@@ -1,6 +1,23 @@
 -- Filters kept in tables: the right answer however they are stored, and few
 -- buffers for it
 
+CREATE SCHEMA stored;
+SET search_path = stored, public;
+
+-- Run a query; its single value as text, or the error with its code, detail and hint.
+CREATE FUNCTION outcome(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+  result text;
+  detail text;
+  hint text;
+BEGIN
+  EXECUTE query INTO result;
+  RETURN coalesce(result, 'NULL');
+EXCEPTION WHEN OTHERS THEN
+  GET STACKED DIAGNOSTICS detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
+  RETURN concat_ws(E'\n-> ', sqlstate || ': ' || sqlerrm, nullif(detail, ''), nullif(hint, ''));
+END $$;
+
 CREATE TYPE holder AS (name text, f bloom);
 CREATE TABLE made (name text PRIMARY KEY, f bloom, highest int);
 INSERT INTO made
