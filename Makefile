@@ -21,7 +21,7 @@ OBJS = bloomfilter.o $(CORE) src/server.o \
        src/value.o src/builder.o src/contains.o src/change.o src/aggregate.o src/sets.o src/stats.o \
        src/io.o src/planner.o
 
-REGRESS = keys class fpp canonical input nulls aggregates bounds sets growth stored planner plpgsql travel \
+REGRESS = keys class fpp canonical input nulls aggregates states bounds sets growth stored planner plpgsql travel \
           cuckoo cuckoo_bytes cuckoo_growth cuckoo_model catalog
 REGRESS_OPTS = --load-extension=bloomfilter --load-extension=citext
 

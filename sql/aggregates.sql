@@ -142,32 +142,3 @@ SELECT bool_and(bloom_contains_all(f, ARRAY(SELECT generate_series(1, 120)))) AS
 LATERAL (SELECT merge_overfed(state ORDER BY array_position(ordering, which)) AS f FROM
   (SELECT 1 AS which, bloom_agg(n, 6, 0.001) AS state FROM generate_series(1, 1) n UNION ALL SELECT 2, bloom_agg(n, 6, 0.001) FROM generate_series(1, 119) n UNION ALL SELECT 3, bloom_agg(n, 6, 0.001) FROM generate_series(120, 120) n) s) m;
 DROP AGGREGATE merge_overfed(bloom);
-
--- a user's aggregate that begins with a filter: it keeps that one's geometry and grows like it
-SELECT bloom_add_all(bloom_new(1000), array_agg(n)) AS beginning FROM generate_series(1, 600) n \gset
-SELECT bloom_add(bloom_new(1000), 1) AS short_beginning \gset
-CREATE AGGREGATE go_on(int) (SFUNC = bloom_agg_transition, STYPE = bloom, FINALFUNC = bloom_agg_final, INITCOND = :'beginning');
-CREATE AGGREGATE go_on_shortly(int) (SFUNC = bloom_agg_transition, STYPE = bloom, FINALFUNC = bloom_agg_final, INITCOND = :'short_beginning');
-SELECT bloom_fpp(go_on(n)) < 0.01 AS grown, bloom_contains_all(go_on(n), array_agg(n)) AS all_found, go_on(n) @> 600 AS beginning,
-       bloom_fpp(go_on_shortly(n)) < 0.01 AS grown_shortly, bloom_contains_all(go_on_shortly(n), array_agg(n)) AS all_found_shortly,
-       go_on_shortly(n) FILTER (WHERE n < 1200) = bloom_add_all(:'short_beginning', array_agg(n) FILTER (WHERE n < 1200)) AS one_geometry
-FROM generate_series(601, 60000) n;
-DROP AGGREGATE go_on(int);
-DROP AGGREGATE go_on_shortly(int);
-
--- one that begins with unfinished lines, which are less than a line
-SELECT ('\x4246010101010200'::bytea || '\x7b14ae47e17a843f' || '\x03000000' || '\x000000000000' || '\x11' || '\x02' || decode(repeat('00', 24), 'hex'))::bloom AS beginning \gset
-CREATE AGGREGATE go_on(int) (SFUNC = bloom_agg_transition, STYPE = bloom, FINALFUNC = bloom_agg_final, INITCOND = :'beginning');
-SELECT bloom_contains(go_on(n), 1) AS contains, (bloom_stats(go_on(n))).capacity FROM generate_series(1, 1) n;
-SELECT (bloom_stats(go_on(n))).capacity FROM generate_series(1, 0) n;
-DROP AGGREGATE go_on(int);
-
--- the same in a parallel plan: states that began with a filter are merged in its geometry
-SELECT bloom_add(bloom_new(1000000), 1) AS beginning \gset
-CREATE AGGREGATE go_on(int) (SFUNC = bloom_agg_transition, STYPE = bloom, COMBINEFUNC = bloom_agg_combine, FINALFUNC = bloom_agg_final, INITCOND = :'beginning', PARALLEL = safe);
-SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0; SET max_parallel_workers_per_gather = 2;
-SELECT plan_has('SELECT go_on(id) FROM many WHERE id % 20 = 0', 'Partial Aggregate') AS partial_aggregates;
-SELECT go_on(id) = bloom_add_all(:'beginning', (SELECT array_agg(id) FROM many WHERE id % 20 = 0)) AS same FROM many WHERE id % 20 = 0;
-RESET ALL;
-SET search_path = aggregates, public;
-DROP AGGREGATE go_on(int);

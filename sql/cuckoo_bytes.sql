@@ -170,9 +170,4 @@ SELECT name FROM cuckoos WHERE f = (SELECT extended FROM cuckoo_ways WHERE name 
 RESET enable_seqscan;
 SELECT f = f AS eq, f <> f AS ne, f = cuckoo_new(1001) AS other FROM cuckoos WHERE name = 'empty';
 
--- an aggregate without our final function: its states are filters all the same
-CREATE AGGREGATE unfinished_cuckoo(int) (SFUNC = cuckoo_agg_transition, STYPE = cuckoo);
-SELECT size, count(*) FILTER (WHERE NOT cuckoo_contains(f, n)) AS lost, count(*) FILTER (WHERE cuckoo_contains(f, -n)) AS stray, bool_and(cuckoo_count(f, n) = 1) AS counted
-FROM (VALUES (5), (3000), (20000)) s(size), LATERAL (SELECT unfinished_cuckoo(n) AS f FROM generate_series(1, size) n) x, LATERAL generate_series(1, size) n GROUP BY 1 ORDER BY 1;
-DROP AGGREGATE unfinished_cuckoo(int);
 DROP TABLE in_parallel, cuckoo_by_mode, cuckoo_tampered, cuckoo_answers, cuckoos_copied;

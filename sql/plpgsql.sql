@@ -132,3 +132,84 @@ BEGIN
   END;
 END $$;
 RESET statement_timeout;
+
+-- a change by many keys happens whole or not at all.  Here the filter cannot grow: the next layer would be too large
+DO $$
+DECLARE
+  f bloom := bloom_new(3000000, 0.001, growth => 100);
+  before bloom;
+  failures int := 0;
+BEGIN
+  f := bloom_add(f, 0);
+  FOR i IN 1 .. 14 LOOP
+    before := f;
+    BEGIN
+      f := bloom_add_all(f, ARRAY(SELECT generate_series(i * 300000, i * 300000 + 299999)));
+      ASSERT bloom_contains(f, i * 300000) AND bloom_contains(f, i * 300000 + 299999), 'a key is lost';
+    EXCEPTION WHEN program_limit_exceeded THEN
+      failures := failures + 1;
+      ASSERT f = before, 'an error left its mark';
+    END;
+  END LOOP;
+  ASSERT failures > 2, 'the filter was never full';
+  -- but what is there already needs no room
+  f := bloom_add_all(f, ARRAY[0, 300000, 300001]);
+  ASSERT f = before, 'keys that were there changed the filter';
+END $$;
+
+-- a cancel in the middle: the filter is as before, and the retry makes what one call would have made
+CREATE TABLE subjects (name text, f bloom, c cuckoo, keys int[], changed_f bloom, changed_c cuckoo);
+INSERT INTO subjects SELECT 'add to a growing filter', bloom_add_all(bloom_new(1000), ARRAY[1, 2]), cuckoo_add_all(cuckoo_new(1000), ARRAY[1, 2]), array_agg(n) FROM generate_series(1, 200000) n;
+INSERT INTO subjects SELECT 'add to a rotating filter', bloom_add_all(bloom_new(1000, max_layers => 3), ARRAY(SELECT generate_series(1, 2500))), NULL, array_agg(n) FROM generate_series(1000000, 1200000) n;
+INSERT INTO subjects SELECT 'delete one of two copies', NULL, cuckoo_add_all(cuckoo_add_all(cuckoo_new(200000), array_agg(n)), array_agg(n)), array_agg(n) FROM generate_series(1, 200000) n;
+CREATE FUNCTION change(INOUT f bloom, INOUT c cuckoo, name text, keys int[]) LANGUAGE plpgsql AS $$
+BEGIN
+  f := bloom_add_all(f, keys);
+  IF name LIKE 'delete%' THEN
+    c := cuckoo_delete_all(c, keys);
+  ELSE
+    c := cuckoo_add_all(c, keys);
+  END IF;
+END $$;
+UPDATE subjects SET (changed_f, changed_c) = (SELECT x.f, x.c FROM change(bloom_add(subjects.f, 0), cuckoo_add(subjects.c, 0), name, keys) x);
+CREATE FUNCTION change_and_be_cancelled(subject text) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  s subjects;
+  f bloom;
+  c cuckoo;
+  before_f bloom;
+  before_c cuckoo;
+BEGIN
+  SELECT * INTO s FROM subjects WHERE name = subject;
+  f := bloom_add(s.f, 0);			-- since 18 an object, to be changed in place
+  c := cuckoo_add(s.c, 0);
+  before_f := f;
+  before_c := c;
+  BEGIN
+    f := bloom_add_all(f, s.keys);
+  EXCEPTION WHEN query_canceled THEN
+    ASSERT f = before_f, 'a cancel left its mark';
+    f := bloom_add_all(f, s.keys);
+  END;
+  BEGIN
+    IF subject LIKE 'delete%' THEN
+      c := cuckoo_delete_all(c, s.keys);
+    ELSE
+      c := cuckoo_add_all(c, s.keys);
+    END IF;
+  EXCEPTION WHEN query_canceled THEN
+    ASSERT c = before_c, 'a cancel left its mark';
+    IF subject LIKE 'delete%' THEN
+      c := cuckoo_delete_all(c, s.keys);
+    ELSE
+      c := cuckoo_add_all(c, s.keys);
+    END IF;
+  END;
+  ASSERT f IS NOT DISTINCT FROM s.changed_f AND c IS NOT DISTINCT FROM s.changed_c, 'the retry made another filter';
+EXCEPTION WHEN query_canceled THEN
+  NULL;						-- too early or too late
+END $$;
+\o /dev/null
+SELECT format('SET statement_timeout = %s', time), format('SELECT change_and_be_cancelled(%L)', name), 'RESET statement_timeout'
+FROM subjects, generate_series(2, 60, 4) time ORDER BY name, time \gexec
+\o

@@ -116,14 +116,6 @@ SELECT f @> 5 AS int4, f @> 5::bigint AS int8, f @> 5000 AS missing, t @> 'five'
 FROM (SELECT bloom_agg(n) AS f FROM generate_series(1, 10) n) x, (SELECT bloom_agg('five') AS t) y;
 SELECT count(*) FROM ways WHERE plain @> 20000;
 
--- an aggregate's state that was never finished, compressed in a table
-CREATE AGGREGATE unfinished(int) (SFUNC = bloom_agg_transition, STYPE = bloom);
-CREATE TABLE states (f bloom);
-ALTER TABLE states ALTER f SET STORAGE extended;
-INSERT INTO states SELECT unfinished(n) FROM generate_series(1, 2100) n;
-SELECT pg_column_compression(f) IS NOT NULL AS compressed, bloom_contains(f, 3) AS contains, bloom_cardinality(f) AS keys, f = f::text::bloom AS equal FROM states;
-DROP AGGREGATE unfinished(int);
-
 -- bytes that were damaged in the table, where no validator looks: the table of a cuckoo filter holds more than it says
 CREATE TABLE damaged (f bytea);
 ALTER TABLE damaged ALTER f SET STORAGE external;

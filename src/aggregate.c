@@ -178,8 +178,9 @@ check_state(struct varlena *image)
 		state->count > state_room(state) || state->sorted > state->count ||
 		state->capacity > BF_MAX_CAPACITY || !(state->fpp >= BF_MIN_FPP && state->fpp < 1) ||
 		named != (state->name_length > 0) || (!named && state->key_class >= BF_CLASS_COUNT) ||
-		(state->key_class == BF_CLASS_NONE) != (state->scheme == BF_SCHEME_NONE) ||
-		(state->key_class == BF_CLASS_NONE && state->count > 0) || state->scheme > BF_SCHEME_SERVER_BE)
+		(state->key_class == BF_CLASS_NONE ? state->scheme != BF_SCHEME_NONE || state->count > 0 :
+		 named ? state->scheme == BF_SCHEME_NONE || state->scheme > BF_SCHEME_SERVER_BE :
+		 state->scheme != BF_SCHEME_CANONICAL))
 		bf_fail(server_host(NULL), BF_FAIL_DAMAGED, 0, "The state of an aggregate contradicts itself.");
 	return state;
 }

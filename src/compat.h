@@ -53,7 +53,7 @@
 
 #if PG_VERSION_NUM >= 180000
 #define BF_MODULE_MAGIC \
-	PG_MODULE_MAGIC_EXT(.name = "bloomfilter", .version = "1.0")
+	PG_MODULE_MAGIC_EXT(.name = "bloomfilter", .version = BF_VERSION)
 #else
 #define BF_MODULE_MAGIC	PG_MODULE_MAGIC
 #endif
