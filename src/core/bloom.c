@@ -59,7 +59,7 @@ longest_list(const bf_bloom *bloom, const bf_bloom_layer *layer)
 bool
 bf_bloom_may_be_list(const bf_bloom *bloom, const bf_bloom_layer *layer, uint64_t count)
 {
-	return count <= bloom->list_bound || bf_keep_list(layer->size.shape, count);
+	return (bloom->list_bound > 0 && count <= bloom->list_bound) || bf_keep_list(layer->size.shape, count);
 }
 
 /*
