@@ -59,7 +59,7 @@ longest_list(const bf_bloom *bloom, const bf_bloom_layer *layer)
 bool
 bf_bloom_may_be_list(const bf_bloom *bloom, const bf_bloom_layer *layer, uint64_t count)
 {
-	return count <= bloom->list_bound || bf_keep_list(layer->size.shape, count);
+	return (bloom->list_bound > 0 && count <= bloom->list_bound) || bf_keep_list(layer->size.shape, count);
 }
 
 /*
@@ -730,23 +730,35 @@ bf_bloom_count_new(bf_bloom *bloom, const uint64_t *hashes, size_t n, uint64_t *
  * ----------------------------------------------------------------
  */
 
-/* Bring everything into the form that can be written, and describe that. */
+/*
+ * Give the open layer the form that can be written, and that any other layer
+ * has: nothing waits, and a list is sorted and no longer than it may be.
+ */
+void
+bf_bloom_order(bf_bloom *bloom)
+{
+	if (bloom->batched > 0)
+		bf_bloom_apply_batch(bloom);
+
+	/* what does not fit the lines may open another layer, as a list */
+	while (bf_bloom_open_layer(bloom)->lines == NULL)
+	{
+		bf_bloom_layer *layer = bf_bloom_open_layer(bloom);
+
+		bf_bloom_sort_list(bloom, layer);
+		if (bf_bloom_may_be_list(bloom, layer, layer->count))
+			return;
+		list_to_lines(bloom);
+	}
+}
+
+/* Bring everything into that form, and describe it. */
 static void
 describe_layers(bf_bloom *bloom, bf_filter *filter)
 {
-	bf_bloom_layer *layer = bf_bloom_open_layer(bloom);
+	bf_bloom_layer *layer;
 
-	if (bloom->batched > 0)
-	{
-		bf_bloom_apply_batch(bloom);
-		layer = bf_bloom_open_layer(bloom);
-	}
-	if (layer->lines == NULL)
-	{
-		bf_bloom_sort_list(bloom, layer);
-		if (!bf_bloom_may_be_list(bloom, layer, layer->count))
-			list_to_lines(bloom);
-	}
+	bf_bloom_order(bloom);
 	filter->header = bloom->header;
 	filter->layers = (uint8_t) bloom->layers;
 	for (unsigned i = 0; i < bloom->layers; i++)

@@ -85,6 +85,7 @@ extern void bf_bloom_compact(bf_bloom *bloom);
 /* For bloom_sets.c: the pieces that it puts together. */
 extern bf_shape bf_bloom_spill_shape(double fpp);
 extern bool bf_bloom_may_be_list(const bf_bloom *bloom, const bf_bloom_layer *layer, uint64_t count);
+extern void bf_bloom_order(bf_bloom *bloom);
 extern void bf_bloom_sort_list(bf_bloom *bloom, bf_bloom_layer *layer);
 extern uint8_t *bf_bloom_lines_of_list(const bf_bloom *bloom, const bf_bloom_layer *layer, bf_added *added);
 extern void bf_bloom_install_lines(bf_bloom *bloom, bf_bloom_layer *layer, uint8_t *lines, bf_added added);

@@ -40,16 +40,6 @@ view_of_lines(const bf_bloom_layer *layer)
 	return view;
 }
 
-/* Make the open layer like the others: nothing waits, and a list is sorted. */
-static void
-sort_open_list(bf_bloom *bloom)
-{
-	if (bloom->batched > 0)
-		bf_bloom_apply_batch(bloom);
-	if (bf_bloom_open_layer(bloom)->lines == NULL)
-		bf_bloom_sort_list(bloom, bf_bloom_open_layer(bloom));
-}
-
 static double
 lines_fpp(bf_host host, const uint8_t *lines, bf_shape shape)
 {
@@ -273,8 +263,7 @@ bf_bloom_merge_state(bf_bloom *bloom, const bf_filter *state)
 			}
 			continue;
 		}
-		if (bloom->batched > 0)
-			bf_bloom_apply_batch(bloom);
+		bf_bloom_order(bloom);	/* another layer may be the open one then */
 		for (unsigned j = 0; j < bloom->layers; j++)
 		{
 			/* a list that is sized at the end becomes lines as large as these */
@@ -383,7 +372,7 @@ bf_bloom_unite(bf_bloom *bloom, const bf_filter *filter)
 		bloom->layer[i].full_bits = bf_full_bits(header->growth, bloom->layer[i].size.shape, bloom->layer[i].size.capacity);
 	if (!window && filter->layers == 1 && add_fitting_list(bloom, &filter->layer[0]))
 		return;
-	sort_open_list(bloom);
+	bf_bloom_order(bloom);
 	if (window)
 	{
 		unite_windows(bloom, filter);
@@ -434,7 +423,7 @@ bf_bloom_sort_layers(bf_bloom *bloom)
 {
 	if (bloom->header.max_layers > 0 || bloom->layers == 1)
 		return;
-	sort_open_list(bloom);
+	bf_bloom_order(bloom);
 	qsort(bloom->layer, bloom->layers, sizeof(bf_bloom_layer), compare_layers);
 }
 

@@ -145,6 +145,8 @@ bf_mutable_change_in_place(bf_mutable *filter, bf_change change, const bf_key_cl
 	done = is_bloom(filter) ? add_to_bloom(&filter->bloom, hashes, n) : add_to_cuckoo(&filter->cuckoo, hashes, n);
 	if (done)
 		filter->header.class = header.class;
+	else if (header.class.name != filter->header.class.name)
+		bf_release(header.host, (void *) header.class.name);
 	return done;
 }
 

@@ -1,6 +1,6 @@
 /*
  * fuzz_bloom.c
- *		The builder of bloom filters against a plain array of hashes.
+ *		The mutable Bloom filter against a plain array of hashes.
  *
  * The input is a filter's parameters and a sequence of operations on it, or on
  * three states of an aggregate.  No key may ever be missing, but for those that a
@@ -9,7 +9,7 @@
  * the same bytes.
  *
  * An operation can be made to fail at any allocation or poll, like a query that is
- * cancelled.  The filter must then have all keys that it had before.
+ * cancelled.  The filter must then be what it was before.
  */
 #include "fuzz.h"
 
@@ -17,30 +17,26 @@
 #define MOST_KEYS			6000
 #define STATES				3
 
-/* A key that was added. */
-typedef struct Added
-{
-	uint64		hash;
-	bool		maybe;			/* the operation failed */
-} Added;
+/* Hashes up to which the state of a parallel aggregate stays a list. */
+#define PARTIAL_LIST		(BF_MAX_LIST < 1024 * 1024 ? BF_MAX_LIST : 1024 * 1024)
 
 /* A filter that is being filled, and what it has to hold. */
 typedef struct Subject
 {
-	AnyBuilder	builder;
-	Added	   *added;
-	Size		n;
-	bool		exact;			/* nothing failed, nothing else is in it */
+	bf_mutable	filter;
+	uint64_t	added[MOST_KEYS];
+	size_t		n;
+	bool		exact;			/* the parameters and the keys tell all about it */
 } Subject;
 
 typedef struct Parameters
 {
-	uint64		capacity;
+	uint64_t	capacity;
 	double		fpp;
-	uint8		growth;
-	uint8		max_layers;
+	uint8_t		growth;
+	uint8_t		max_layers;
 	bool		aggregate;
-	KeyClass	class;
+	bf_key_class class;
 } Parameters;
 
 static Parameters parameters;
@@ -56,14 +52,14 @@ static void
 take_parameters(Input *input)
 {
 	static const double probabilities[] = {0.01, 0.5, 0.1, 0.9, 0.99, 1e-3, 1e-6, 1e-12};
-	static const uint8 growths[] = {0, 1, 2, 3, 2, 10, 100, 2};
-	static const KeyClass classes[] = {
+	static const uint8_t growths[] = {0, 1, 2, 3, 2, 10, 100, 2};
+	static const bf_key_class classes[] = {
 		{BF_SCHEME_CANONICAL, BF_CLASS_INTEGER, 0, NULL},
 		{BF_SCHEME_CANONICAL, BF_CLASS_BYTEA, 0, NULL},
 		{BF_SCHEME_CANONICAL, BF_CLASS_NAMED, 9, "enum mood"},
 		{BF_SCHEME_CANONICAL, BF_CLASS_UUID, 0, NULL}
 	};
-	uint8		flags = take_byte(input);
+	uint8_t		flags = take_byte(input);
 
 	parameters.aggregate = flags & 1;
 	parameters.capacity = take_bytes(input, flags & 2 ? 2 : 1) % 3000;
@@ -88,28 +84,36 @@ take_parameters(Input *input)
 static void
 start(void *arg)
 {
-	AnyBuilder *builder = arg;
+	bf_bloom   *bloom = arg;
+	bf_shape	shape;
 
 	if (parameters.aggregate)
-		bloom_methods.start(&builder->base, CurrentMemoryContext, parameters.capacity, parameters.fpp);
-	else
 	{
-		bf_shape	shape = bf_first_shape(parameters.capacity, parameters.fpp, parameters.growth, parameters.max_layers);
-
-		filter_check_words(shape.words * Max(parameters.max_layers, 1), (int64) parameters.capacity, parameters.fpp);
-		bloom_build_start(&builder->bloom, CurrentMemoryContext, shape, parameters.capacity, parameters.fpp);
+		bf_bloom_start_state(bloom, test_host, parameters.capacity, parameters.fpp);
+		return;
 	}
-	builder->base.frame->growth = parameters.growth;
-	builder->base.frame->max_layers = parameters.max_layers;
+	shape = bf_first_shape(parameters.capacity, parameters.fpp, parameters.growth, parameters.max_layers);
+	if (shape.words * (parameters.max_layers + 1) * 8 > BF_MAX_BYTES)
+		bf_fail(test_host, BF_FAIL_BYTES, shape.words, NULL);
+	bf_bloom_start(bloom, test_host, (bf_size) {shape, parameters.capacity}, parameters.fpp);
+	bloom->header.growth = parameters.growth;
+	bloom->header.max_layers = parameters.max_layers;
 }
 
 static bool
 start_subject(Subject *subject)
 {
-	memset(subject, 0, sizeof(*subject));
+	memset(&subject->filter, 0, sizeof(subject->filter));
+	subject->n = 0;
 	subject->exact = true;
-	subject->added = malloc(sizeof(Added) * MOST_KEYS);
-	return shim_run(start, &subject->builder) == SHIM_DONE;
+	return host_run(start, &subject->filter.bloom, 0) == HOST_DONE;
+}
+
+static void
+free_subject(Subject *subject)
+{
+	if (subject->filter.header.kind != 0)
+		bf_mutable_free(&subject->filter);
 }
 
 /* ----------------------------------------------------------------
@@ -121,84 +125,81 @@ start_subject(Subject *subject)
  * The first of the added keys that must be there.  A rotating filter holds the
  * newest (m - 1) x capacity; a key that is added again counts again.
  */
-static Size
+static size_t
 first_held(const Subject *subject)
 {
-	uint64		held = (parameters.max_layers - 1) * parameters.capacity;
+	uint64_t	held = (parameters.max_layers - 1) * parameters.capacity;
 
 	return parameters.max_layers == 0 || held > subject->n ? 0 : subject->n - held;
 }
 
+/* The distinct keys of the last call, in ascending order. */
+static uint64_t sorted_keys[MOST_KEYS];
+
+static size_t
+sort_keys(const Subject *subject)
+{
+	size_t		distinct = 0;
+
+	memcpy(sorted_keys, subject->added, sizeof(uint64_t) * subject->n);
+	qsort(sorted_keys, subject->n, sizeof(uint64_t), compare_hashes);
+	for (size_t i = 0; i < subject->n; i++)
+	{
+		if (i == 0 || sorted_keys[i] != sorted_keys[i - 1])
+			sorted_keys[distinct++] = sorted_keys[i];
+	}
+	return distinct;
+}
+
 static bool
-was_added(const Subject *subject, uint64 hash)
+was_added(size_t distinct, uint64_t hash)
 {
-	for (Size i = 0; i < subject->n; i++)
-	{
-		if (subject->added[i].hash == hash)
-			return true;
-	}
-	return false;
+	return bsearch(&hash, sorted_keys, distinct, sizeof(uint64_t), compare_hashes) != NULL;
 }
 
-/* Do the bytes of a filter hold what they should? */
+/* Are the bytes valid, and hold what they should? */
 static void
-check_image(const Subject *subject, struct varlena *image)
+check_bytes(const Subject *subject, Bytes bytes)
 {
-	Exact		copy = exact_copy(VARDATA(image), VARSIZE_ANY_EXHDR(image));
-	const char *problem = bf_filter_validate(copy.bytes, copy.n, BF_KIND_BLOOM);
 	bf_filter	filter;
-	bool		list = true;
+	uint64_t	listed = 0;
+	bool		lines = false;
+	size_t		distinct = sort_keys(subject);
 
-	CHECK(problem == NULL, "invalid bytes: %s", problem);
-	CHECK(bf_filter_open(&filter, copy.bytes, copy.n) == NULL, "cannot be opened");
-	for (Size i = first_held(subject); i < subject->n; i++)
-		CHECK(subject->added[i].maybe || bf_filter_contains(&filter, subject->added[i].hash),
-			  "key %zu of %zu is missing from the bytes", i, subject->n);
+	open_valid(&filter, bytes, BF_KIND_BLOOM);
+	for (size_t i = first_held(subject); i < subject->n; i++)
+		CHECK(bf_filter_contains(&filter, subject->added[i]), "key %zu of %zu is missing from the bytes", i, subject->n);
 	for (unsigned i = 0; i < filter.layers; i++)
-		list &= filter.layer[i].form == BF_FORM_LIST;
-	if (list && subject->exact && filter.max_layers == 0)
 	{
-		uint64		total = 0;
-
-		for (unsigned i = 0; i < filter.layers; i++)
-			total += filter.layer[i].count;
-		for (unsigned i = 0; i < filter.layers; i++)
-		{
-			for (uint32 j = 0; j < filter.layer[i].count; j++)
-				CHECK(was_added(subject, bf_load64(filter.layer[i].data + (Size) j * 8)), "a key that nobody added");
-		}
-		CHECK(total <= subject->n, "too many keys");
+		lines |= filter.layer[i].form == BF_FORM_LINES;
+		listed += filter.layer[i].count;
+		for (uint32_t j = 0; j < filter.layer[i].count && subject->exact; j++)
+			CHECK(was_added(distinct, bf_load64(filter.layer[i].data + (size_t) j * 8)), "a key that nobody added");
 	}
-	exact_free(&copy);
+	CHECK(!subject->exact || lines || filter.header.max_layers > 0 || listed == distinct, "%lu of %zu keys", listed, distinct);
 }
 
-typedef struct Question
-{
-	AnyBuilder *builder;
-	uint64		hash;
-	bool		answer;
-} Question;
-
+/* The same for the filter as it is now. */
 static void
-ask(void *arg)
+check_flat(Subject *subject)
 {
-	Question   *question = arg;
+	Bytes		bytes = flat(&subject->filter);
 
-	question->answer = build_contains(&question->builder->base, question->hash);
+	if (bytes.bytes != NULL)
+		check_bytes(subject, bytes);
+	bytes_free(bytes);
 }
 
-/* Ask the builder for all keys. */
+/* Ask the filter for all keys. */
 static void
-check_builder(Subject *subject)
+check_keys(Subject *subject)
 {
-	for (Size i = first_held(subject); i < subject->n; i++)
+	for (size_t i = first_held(subject); i < subject->n; i++)
 	{
-		Question	question = {&subject->builder, subject->added[i].hash, false};
-		ShimOutcome outcome = shim_run(ask, &question);
+		Operation	operation = {.filter = &subject->filter, .hashes = &subject->added[i]};
 
-		if (outcome == SHIM_ERROR)
-			continue;			/* what is pending makes it too large */
-		CHECK(subject->added[i].maybe || question.answer, "key %zu of %zu is missing", i, subject->n);
+		/* what is pending may make it too large */
+		CHECK(host_run(ask, &operation, 0) != HOST_DONE || operation.answer, "key %zu of %zu is missing", i, subject->n);
 	}
 }
 
@@ -207,404 +208,356 @@ check_builder(Subject *subject)
  * ----------------------------------------------------------------
  */
 
-typedef struct Operation
-{
-	Subject    *subject;
-	Subject    *other;
-	const uint64 *hashes;
-	Size		n;
-	bool		flag;
-	struct varlena *image;
-} Operation;
-
-/* As SQL functions do. */
-static void
-add(void *arg)
-{
-	Operation  *operation = arg;
-	AnyBuilder *builder = &operation->subject->builder;
-
-	if (operation->n > 0 && builder->base.frame->key_class == BF_CLASS_NONE)
-		build_set_class(&builder->base, &parameters.class);
-	if (!parameters.aggregate)
-		builder->base.methods->add_many(&builder->base, operation->hashes, operation->n);
-	else
-	{
-		for (Size i = 0; i < operation->n; i++)
-			bloom_build_add(&builder->bloom, operation->hashes[i]);
-	}
-}
-
-static void
-flatten(void *arg)
-{
-	Operation  *operation = arg;
-
-	operation->image = build_flat(&operation->subject->builder.base);
-}
-
-static void
-finish(void *arg)
-{
-	Operation  *operation = arg;
-
-	operation->image = bloom_methods.finish(&operation->subject->builder.base);
-}
-
-/* Go on with what the bytes say. */
-static void
-reload(void *arg)
-{
-	Operation  *operation = arg;
-	struct varlena *image = build_flat(&operation->subject->builder.base);
-	uint64		keys_left = operation->subject->builder.bloom.keys_left;
-	bf_filter	filter;
-	AnyBuilder	builder;
-
-	filter_open(&filter, image);
-	build_load(&builder, CurrentMemoryContext, &filter);
-	if (operation->flag)
-		builder.bloom.keys_left = keys_left;
-	operation->subject->builder = builder;
-	pfree(image);
-}
-
-/* Merge another state of the aggregate, which came as bytes. */
-static void
-merge(void *arg)
-{
-	Operation  *operation = arg;
-	FilterBuilder *builder = &operation->subject->builder.base;
-	bf_filter	filter;
-	KeyClass	class;
-
-	filter_open(&filter, operation->image);
-	class = filter_class(&filter);
-	if (class.code != BF_CLASS_NONE)
-	{
-		filter_check_class(builder->frame, &class);
-		if (builder->frame->key_class == BF_CLASS_NONE)
-			build_set_class(builder, &class);
-	}
-	CHECK(builder->methods->can_merge(builder, &filter), "states do not fit");
-	builder->methods->merge(builder, &filter);
-}
-
-/* Union, intersection and compaction. */
-extern Datum bloom_union(PG_FUNCTION_ARGS);
-extern Datum bloom_intersection(PG_FUNCTION_ARGS);
-extern Datum bloom_compact(PG_FUNCTION_ARGS);
-extern Datum bloom_union_agg_transition(PG_FUNCTION_ARGS);
-extern Datum bloom_intersection_agg_transition(PG_FUNCTION_ARGS);
-
-typedef struct SetOperation
-{
-	Datum		(*function) (PG_FUNCTION_ARGS);
-	struct varlena *a;
-	struct varlena *b;
-	struct varlena *result;
-} SetOperation;
-
-static void
-combine(void *arg)
-{
-	SetOperation *operation = arg;
-	FunctionCallInfoBaseData call = {0};
-
-	call.args[0].value = PointerGetDatum(operation->a);
-	call.args[1].value = PointerGetDatum(operation->b);
-	operation->result = (struct varlena *) DatumGetPointer(operation->function(&call));
-}
-
-/* Note that keys were added, or may have been. */
-static void
-note(Subject *subject, const uint64 *hashes, Size n, bool maybe)
-{
-	for (Size i = 0; i < n; i++)
-	{
-		subject->added[subject->n].hash = hashes[i];
-		subject->added[subject->n++].maybe = maybe;
-	}
-	if (maybe)
-		subject->exact = false;
-}
-
-/* Run an operation that the input may let fail. */
-static ShimOutcome
-run(Input *input, bool faults, void (*work) (void *), Operation *operation)
-{
-	shim_fail_after(faults ? take_byte(input) : 0);
-	return shim_run(work, operation);
-}
-
-/*
- * After an operation that failed: whatever was there before must still be.  But
- * the state of an aggregate is gone with its query.
- */
+/* After an operation that failed.  The state of an aggregate is gone with its query. */
 static void
 after_failure(Subject *subject)
 {
 	if (parameters.aggregate)
 		dead = true;
 	else
-		check_builder(subject);
+		check_flat(subject);
+}
+
+/* Run an operation that the input may let fail. */
+static HostOutcome
+run(Input *input, bool faults, void (*work) (void *), Operation *operation)
+{
+	return host_run(work, operation, faults ? take_byte(input) : 0);
+}
+
+static void
+add_to_state(void *arg)
+{
+	Operation  *operation = arg;
+
+	if (operation->n > 0)
+		bf_mutable_set_class(operation->filter, &parameters.class);
+	for (size_t i = 0; i < operation->n; i++)
+		bf_bloom_add(&operation->filter->bloom, operation->hashes[i]);
 }
 
 static void
 run_add(Input *input, Subject *subject, bool faults, bool one)
 {
 	HashRun		run_of = take_hashes(input, (bf_table) {0, 0});
-	Size		n = one ? 1 : (Size) take_byte(input) * (1 + run_of.kind / 8 % 8);
-	uint64	   *hashes;
-	Operation	operation = {.subject = subject};
-	ShimOutcome outcome;
+	size_t		n = one ? 1 : (size_t) take_byte(input) * (1 + run_of.kind / 8 % 8);
+	uint64_t   *hashes = subject->added + subject->n;
+	Operation	operation = {.filter = &subject->filter, .class = &parameters.class, .hashes = hashes, .n = n};
+	uint8_t		fault = faults ? take_byte(input) : 0;
+	HostOutcome outcome;
 
-	if (2 * n > MOST_KEYS - subject->n)
+	if (n == 0 || n > MOST_KEYS - subject->n)
 		return;
-	hashes = malloc(sizeof(uint64) * Max(n, 1));
-	for (Size i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++)
 		hashes[i] = hash_at(&run_of, i);
-	operation.hashes = hashes;
-	operation.n = n;
-	outcome = run(input, faults, add, &operation);
-	if (outcome != SHIM_DONE)
-	{
-		note(subject, hashes, n, true);
+	if (parameters.aggregate)
+		outcome = host_run(add_to_state, &operation, fault);
+	else
+		outcome = faults && fault % 4 == 0 ? change_step_by_step(&operation) : host_run(change, &operation, fault);
+	if (outcome != HOST_DONE)
 		after_failure(subject);
-		/* try again, as one would */
-		if (outcome == SHIM_FAULT && !dead && (run_of.kind & 8) != 0)
-			outcome = shim_run(add, &operation);
+	/* try again, as one would */
+	if (outcome == HOST_FAULT && !dead && (run_of.kind & 8) != 0)
+		outcome = host_run(change, &operation, 0);
+	if (outcome == HOST_DONE)
+		subject->n += n;
+}
+
+static void
+run_reload(Input *input, Subject *subject, bool faults)
+{
+	Bytes		bytes = flat(&subject->filter);
+	bf_filter	filter;
+	Operation	operation = {.filter = &subject->filter, .other = &filter};
+
+	if (bytes.bytes == NULL)
+	{
+		after_failure(subject);
+		return;
 	}
-	if (outcome == SHIM_DONE)
-		note(subject, hashes, n, false);
-	free(hashes);
+	open_valid(&filter, bytes, BF_KIND_BLOOM);
+	if (run(input, faults, load, &operation) == HOST_FAULT)
+		check_flat(subject);
 }
 
 static void
 run_merge(Input *input, Subject *subject, Subject *other, bool faults)
 {
-	Operation	operation = {.subject = other};
-	ShimOutcome outcome;
+	bf_filter	filter;
+	Operation	operation = {.filter = &subject->filter, .other = &filter};
+	Bytes		bytes;
 
 	if (!parameters.aggregate || subject == other || subject->n + other->n > MOST_KEYS)
 		return;
-	if (shim_run(flatten, &operation) != SHIM_DONE)
-	{
-		dead = true;
+	bytes = flat(&other->filter);
+	dead = bytes.bytes == NULL;
+	if (dead)
 		return;
-	}
-	check_image(other, operation.image);
-	operation.subject = subject;
-	outcome = run(input, faults, merge, &operation);
-	if (outcome != SHIM_DONE)
-		dead = true;
-	else
-	{
-		memcpy(subject->added + subject->n, other->added, sizeof(Added) * other->n);
-		subject->n += other->n;
-	}
+	check_bytes(other, bytes);
+	open_valid(&filter, bytes, BF_KIND_BLOOM);
+	dead = run(input, faults, merge_state, &operation) != HOST_DONE;
+	memcpy(subject->added + subject->n, other->added, sizeof(uint64_t) * other->n);
+	subject->n += other->n;
+	bytes_free(bytes);
+}
+
+/* ----------------------------------------------------------------
+ * Sets
+ * ----------------------------------------------------------------
+ */
+
+static void
+unite(void *arg)
+{
+	Operation  *operation = arg;
+
+	bf_bloom_unite(&operation->filter->bloom, operation->other);
+	if (operation->flag)
+		bf_bloom_sort_layers(&operation->filter->bloom);
+}
+
+static void
+intersect(void *arg)
+{
+	Operation  *operation = arg;
+
+	bf_bloom_intersect(&operation->filter->bloom, operation->other);
+}
+
+static void
+compact(void *arg)
+{
+	bf_bloom_compact(&((Operation *) arg)->filter->bloom);
 }
 
 /* Combine two filters; what comes out may become the first of them. */
 static void
 run_sets(Input *input, Subject *subject, Subject *other)
 {
-	uint8		which = take_byte(input);
-	Operation	left = {.subject = subject};
-	Operation	right = {.subject = other};
-	SetOperation sets = {.function = bloom_union};
-	Subject		both = *subject;
-	bf_filter	filter;
-	bool		compact = which % 4 == 2;
+	static Subject result;
+	static void (*const functions[]) (void *) = {unite, unite, compact, intersect};
+	uint8_t		which = take_byte(input);
+	bool		uniting = which % 4 < 2;
+	bool		intersecting = which % 4 == 3;
+	Bytes		left = flat(&subject->filter);
+	Bytes		right = flat(&other->filter);
+	bf_filter	a;
+	bf_filter	b;
+	Operation	operation = {.filter = &result.filter, .flag = which % 4 == 0};
+	HostOutcome outcome = HOST_FAULT;
+	size_t		distinct = sort_keys(other);
 
-	if (parameters.aggregate || subject->n + other->n > MOST_KEYS ||
-		shim_run(flatten, &left) != SHIM_DONE || shim_run(flatten, &right) != SHIM_DONE)
+	if (parameters.aggregate || left.bytes == NULL || right.bytes == NULL || subject->n + other->n > MOST_KEYS)
 		return;
-	sets.a = left.image;
-	sets.b = right.image;
-	if (which % 4 == 3)
+	open_valid(&a, left, BF_KIND_BLOOM);
+	open_valid(&b, right, BF_KIND_BLOOM);
+	if (intersecting ? a.header.class.code == 0 || b.header.class.code == 0 || a.layers > 1 || b.layers > 1 ||
+		!bf_shape_equal(a.layer[0].shape, b.layer[0].shape) : bf_filter_is_empty(&a) || (uniting && bf_filter_is_empty(&b)))
+		return;
+	for (int fault = which >> 4; outcome == HOST_FAULT; fault = 0)
 	{
-		/* keys of both are in the intersection */
-		sets.function = which & 4 ? bloom_intersection : bloom_intersection_agg_transition;
-		if (parameters.max_layers > 0 || shim_run(combine, &sets) != SHIM_DONE)
-			return;
-		CHECK(bf_filter_validate((uint8 *) VARDATA(sets.result), VARSIZE_ANY_EXHDR(sets.result), BF_KIND_BLOOM) == NULL,
-			  "invalid intersection");
-		filter_open(&filter, sets.result);
-		for (Size i = 0; i < subject->n && i < 300; i++)
-		{
-			uint64		hash = subject->added[i].hash;
-
-			if (!subject->added[i].maybe && other->exact && was_added(other, hash))
-				CHECK(bf_filter_contains(&filter, hash), "a common key is missing from the intersection");
-		}
-		return;
+		memset(&result.filter, 0, sizeof(result.filter));
+		operation.other = &a;
+		outcome = host_run(load, &operation, 0);
+		CHECK(outcome == HOST_DONE, "cannot be loaded");
+		operation.other = &b;
+		outcome = host_run(functions[which % 4], &operation, fault);
 	}
-	if (compact)
-		sets.function = bloom_compact;
-	else if (which % 4 == 1)
-		sets.function = bloom_union_agg_transition;
-	if (shim_run(combine, &sets) != SHIM_DONE)
+	if (outcome != HOST_DONE)
 		return;
-
-	if (parameters.max_layers > 0)
+	result.n = 0;
+	result.exact = false;
+	for (size_t i = 0; i < subject->n; i++)
 	{
-		/* two windows: the newest keys of each */
-		check_image(subject, sets.result);
-		if (!compact)
-			check_image(other, sets.result);
-		return;
+		if (!intersecting || was_added(distinct, subject->added[i]))
+			result.added[result.n++] = subject->added[i];
 	}
-	both.added = malloc(sizeof(Added) * MOST_KEYS);
-	memcpy(both.added, subject->added, sizeof(Added) * subject->n);
-	if (!compact)
+	if (uniting && parameters.max_layers > 0)
+		check_flat(&result);	/* two windows: the newest keys of each */
+	if (uniting)
 	{
-		memcpy(both.added + both.n, other->added, sizeof(Added) * other->n);
-		both.n += other->n;
-		both.exact &= other->exact;
+		memcpy(result.added + result.n, other->added, sizeof(uint64_t) * other->n);
+		result.n += other->n;
+		result.exact = subject->exact && other->exact;
 	}
-	check_image(&both, sets.result);
-	if ((which & 8) != 0)
+	if (!intersecting || parameters.max_layers == 0)
+		check_flat(&result);
+	result.exact = false;
+	if (!intersecting && parameters.max_layers == 0 && (which & 8) != 0)
 	{
 		/* go on with it: its shapes are not those of the parameters */
-		filter_open(&filter, sets.result);
-		build_load(&both.builder, CurrentMemoryContext, &filter);
-		both.exact = false;
-		free(subject->added);
-		*subject = both;
+		bf_mutable_free(&subject->filter);
+		*subject = result;
 	}
 	else
-		free(both.added);
+		bf_mutable_free(&result.filter);
+	bytes_free(left);
+	bytes_free(right);
 }
 
 /* ----------------------------------------------------------------
- * The same keys in another order
+ * The same keys in another order, and in parts
  * ----------------------------------------------------------------
  */
 
-static int
-compare_hashes(const void *a, const void *b)
+/* The filter, finished if it is a state. */
+static Bytes
+result_of(Subject *subject)
 {
-	uint64		x = *(const uint64 *) a;
-	uint64		y = *(const uint64 *) b;
+	Operation	operation = {.filter = &subject->filter};
 
-	return x < y ? -1 : x > y;
+	if (host_run(parameters.aggregate ? finish : flatten, &operation, 0) != HOST_DONE)
+		return (Bytes) {NULL, 0};
+	check_bytes(subject, operation.result);
+	return operation.result;
 }
 
 static void
 check_order(Subject *subject)
 {
-	Subject		again;
-	Operation	first = {.subject = subject};
-	Operation	second = {.subject = &again};
-	uint64	   *hashes;
+	static Subject again;
+	Bytes		first = result_of(subject);
+	Bytes		second;
+	Operation	operation = {.filter = &again.filter, .change = BF_ADD, .class = &parameters.class, .hashes = again.added};
 
-	if (!subject->exact || shim_run(parameters.aggregate ? finish : flatten, &first) != SHIM_DONE)
+	if (!subject->exact || first.bytes == NULL || first.bytes[5] != 1)
 		return;
-	check_image(subject, first.image);
-	if (((uint8 *) VARDATA(first.image))[5] != 1)
-		return;
-	CHECK(start_subject(&again), "cannot start again: %s", shim_message);
-	hashes = malloc(sizeof(uint64) * (subject->n + 1));
-	for (Size i = 0; i < subject->n; i++)
-		hashes[i] = subject->added[i].hash;
-	qsort(hashes, subject->n, sizeof(uint64), compare_hashes);
-	second.hashes = hashes;
-	second.n = subject->n;
-	if (shim_run(add, &second) == SHIM_DONE &&
-		shim_run(parameters.aggregate ? finish : flatten, &second) == SHIM_DONE &&
-		((uint8 *) VARDATA(second.image))[5] == 1)
-		CHECK(VARSIZE(first.image) == VARSIZE(second.image) &&
-			  memcmp(first.image, second.image, VARSIZE(first.image)) == 0,
+	CHECK(start_subject(&again), "cannot start again");
+	again.n = operation.n = subject->n;
+	memcpy(again.added, subject->added, sizeof(uint64_t) * subject->n);
+	qsort(again.added, again.n, sizeof(uint64_t), compare_hashes);
+	if (subject->n > 0 && host_run(parameters.aggregate ? add_to_state : change, &operation, 0) == HOST_DONE)
+	{
+		second = result_of(&again);
+		CHECK(second.bytes == NULL || second.bytes[5] != 1 || bytes_equal(first, second),
 			  "the same keys in another order make other bytes");
-	free(again.added);
-	free(hashes);
+	}
+	bf_mutable_free(&again.filter);
+}
+
+/*
+ * Spread the keys over the states of several processes, each a list of hashes for
+ * as long as `list_bound` allows, and merge these.  If all are lists, that is as
+ * good as if one process had seen all keys.
+ */
+static void
+check_parts(Subject *subject, unsigned parts, uint32_t list_bound)
+{
+	static Subject part;
+	static Subject whole;
+	uint64_t	distinct = sort_keys(subject);
+	Bytes		all = result_of(subject);
+	Bytes		merged;
+	bf_filter	filter;
+
+	CHECK(start_subject(&whole), "cannot start again");
+	for (unsigned i = 0; i < parts; i++)
+	{
+		Operation	adding = {.filter = &part.filter, .hashes = part.added};
+		Operation	merging = {.filter = &whole.filter, .other = &filter};
+
+		CHECK(start_subject(&part), "cannot start again");
+		part.filter.bloom.list_bound = list_bound;
+		for (size_t j = 0; j < subject->n; j++)
+		{
+			if (bf_mix64(subject->added[j] + j) % parts == i)
+				part.added[part.n++] = subject->added[j];
+		}
+		adding.n = part.n;
+		if (host_run(add_to_state, &adding, 0) != HOST_DONE || (merged = flat(&part.filter)).bytes == NULL)
+			return;
+		check_bytes(&part, merged);
+		open_valid(&filter, merged, BF_KIND_BLOOM);
+		if (host_run(i == 0 ? load : merge_state, &merging, 0) != HOST_DONE)
+			return;
+		bytes_free(merged);
+		bf_mutable_free(&part.filter);
+		memcpy(whole.added + whole.n, part.added, sizeof(uint64_t) * part.n);
+		whole.n += part.n;
+	}
+	merged = result_of(&whole);
+	CHECK(merged.bytes == NULL || all.bytes == NULL || !subject->exact ||
+		  (parameters.capacity > 0 && distinct > parameters.capacity) ||
+		  distinct > list_bound || bytes_equal(merged, all), "parts make other bytes");
+	bf_mutable_free(&whole.filter);
 }
 
 /* ---------------------------------------------------------------- */
+
+static void
+run_operation(Input *input, uint8_t code, int states)
+{
+	Subject    *subject = &subjects[code / 16 % states];
+	Subject    *other = &subjects[(code / 16 + 1) % states];
+	bool		faults = code / 64 == 3;
+	Operation	operation = {.filter = &subject->filter};
+
+	switch (code % 16)
+	{
+		default:
+			run_add(input, subject, faults, code % 16 > 4);
+			break;
+		case 7:
+			check_keys(subject);
+			break;
+		case 8:
+		case 9:
+			if (run(input, faults, flatten, &operation) == HOST_DONE)
+				check_bytes(subject, operation.result);
+			else
+				after_failure(subject);
+			break;
+		case 10:
+		case 11:
+			run_reload(input, subject, faults);
+			break;
+		case 12:
+			run_sets(input, subject, other);
+			break;
+		case 13:
+		case 14:
+			run_merge(input, subject, other, faults);
+			break;
+		case 15:
+			dead = parameters.aggregate && result_of(subject).bytes == NULL;
+			break;
+	}
+}
 
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	Input		input = {data, size};
-	uint8		flags = take_byte(&input);
-	bool		eager = flags & 1;
+	uint8_t		flags = take_byte(&input);
 	int			states = flags & 2 ? STATES : 1;
 	bool		started = true;
 
-	bf_poll = shim_poll;
 	dead = false;
 	take_parameters(&input);
 	for (int i = 0; i < states; i++)
 		started &= start_subject(&subjects[i]);
 	for (int operations = 0; started && !dead && input.left > 0 && operations < MOST_OPERATIONS; operations++)
 	{
-		uint8		code = take_byte(&input);
-		Subject    *subject = &subjects[code / 16 % states];
-		Subject    *other = &subjects[(code / 16 + 1) % states];
-		bool		faults = code / 64 == 3;
-		Operation	operation = {.subject = subject, .flag = code & 64};
-		ShimOutcome outcome;
+		uint8_t		code = take_byte(&input);
 
-		switch (code % 16)
-		{
-			case 0:
-			case 1:
-			case 2:
-			case 3:
-			case 4:
-				run_add(&input, subject, faults, false);
-				break;
-			case 5:
-			case 6:
-				run_add(&input, subject, faults, true);
-				break;
-			case 7:
-				check_builder(subject);
-				break;
-			case 8:
-			case 9:
-				outcome = run(&input, faults, flatten, &operation);
-				if (outcome == SHIM_DONE)
-					check_image(subject, operation.image);
-				else
-					after_failure(subject);
-				break;
-			case 10:
-			case 11:
-				if (run(&input, faults, reload, &operation) != SHIM_DONE)
-					after_failure(subject);
-				break;
-			case 12:
-				run_sets(&input, subject, other);
-				break;
-			case 13:
-			case 14:
-				run_merge(&input, subject, other, faults);
-				break;
-			case 15:
-				if (!parameters.aggregate)
-					break;
-				outcome = shim_run(finish, &operation);
-				if (outcome == SHIM_DONE)
-					check_image(subject, operation.image);
-				else
-					dead = true;
-				break;
-		}
-		if (eager && !dead)
-			check_builder(subject);
+		run_operation(&input, code, states);
+		if ((flags & 1) != 0 && !dead)
+			check_keys(&subjects[code / 16 % states]);
 	}
 	for (int i = 0; i < states; i++)
 	{
 		if (started && !dead)
 		{
-			check_builder(&subjects[i]);
+			check_keys(&subjects[i]);
 			check_order(&subjects[i]);
+			if (parameters.aggregate)
+			{
+				check_parts(&subjects[i], 1 + subjects[i].n % 20, PARTIAL_LIST);
+				check_parts(&subjects[i], 1 + subjects[i].n % 5, subjects[i].n % 50);
+			}
 		}
-		free(subjects[i].added);
-		subjects[i].added = NULL;
+		free_subject(&subjects[i]);
 	}
-	shim_free_all();
+	host_clean();
 	return 0;
 }

@@ -1,16 +1,15 @@
 /*
  * fuzz_cuckoo.c
- *		The builder of cuckoo filters against a plain table of counters.
+ *		The mutable cuckoo filter against a plain table of counters.
  *
  * The input is a filter's parameters and a sequence of operations on three
  * filters, or on three states of an aggregate.  What a filter holds is known
- * exactly: so many copies of each number, 255 meaning that many or more.  So every
+ * exactly: the copies of each number, 255 meaning that many or more.  So every
  * answer is checked, on top of the bytes being valid, and the bytes of what was
  * finished or merged do not depend on the order of the keys.
  *
  * An operation can be made to fail at any allocation or poll, like a query that is
- * cancelled.  The filter must then have all that it had before, and nothing but a
- * part of what was to be added.
+ * cancelled.  The filter must then be what it was before.
  */
 #include "fuzz.h"
 
@@ -27,23 +26,23 @@
 
 typedef struct Counter
 {
-	uint64		number;
-	uint16		copies;			/* 0: none, but the place is taken */
+	uint64_t	number;
+	uint16_t	copies;			/* 0: none, but the place is taken */
 	bool		taken;
 } Counter;
 
 /* Numbers below N, with N = 0 for whole hashes. */
 typedef struct Counters
 {
-	uint64		range;
-	Counter    *places;
-	Size		taken;
+	uint64_t	range;
+	size_t		taken;
+	Counter		places[PLACES];
 } Counters;
 
 static Counter *
-counter_at(const Counters *counters, uint64 number)
+counter_at(Counters *counters, uint64_t number)
 {
-	Size		place = bf_mix64(number) % PLACES;
+	size_t		place = bf_mix64(number) % PLACES;
 
 	while (counters->places[place].taken && counters->places[place].number != number)
 		place = (place + 1) % PLACES;
@@ -51,7 +50,7 @@ counter_at(const Counters *counters, uint64 number)
 }
 
 static void
-count_more(Counters *counters, uint64 number, unsigned copies)
+count_more(Counters *counters, uint64_t number, unsigned copies)
 {
 	Counter    *counter = counter_at(counters, number);
 
@@ -61,70 +60,50 @@ count_more(Counters *counters, uint64 number, unsigned copies)
 		counter->number = number;
 		CHECK(++counters->taken < PLACES / 2, "too many counters");
 	}
-	counter->copies = (uint16) Min(counter->copies + copies, BF_MAX_COUNT);
+	copies += counter->copies;
+	counter->copies = (uint16_t) (copies < BF_MAX_COUNT ? copies : BF_MAX_COUNT);
 }
 
-static unsigned
-copies_of(const Counters *counters, uint64 number)
-{
-	return counter_at(counters, number)->copies;
-}
-
-static Size
+static size_t
 count_distinct(const Counters *counters)
 {
-	Size		distinct = 0;
+	size_t		distinct = 0;
 
-	for (Size i = 0; i < PLACES; i++)
+	for (size_t i = 0; i < PLACES; i++)
 		distinct += counters->places[i].copies > 0;
 	return distinct;
 }
 
-static Counters
-new_counters(uint64 range)
-{
-	Counters	counters = {range, calloc(PLACES, sizeof(Counter)), 0};
-
-	return counters;
-}
-
-static uint64
+static uint64_t
 range_of(bf_table table)
 {
 	return table.buckets == 0 ? 0 : bf_table_range(table);
 }
 
-/* What a number is in a smaller range. */
-static uint64
-convert(uint64 number, uint64 from, bf_table to)
-{
-	uint64		range = range_of(to);
-
-	if (from == 0)
-		return bf_table_number(to, number);
-	CHECK(range > 0 && from % range == 0, "the range was %lu and is %lu", from, range);
-	return number / (from / range);
-}
-
-/* The sum of counters, in the range of a table. */
+/* Add counters to others, which are in the range of a table. */
 static void
 count_all(Counters *into, const Counters *from, bf_table table)
 {
-	for (Size i = 0; i < PLACES; i++)
+	uint64_t	range = range_of(table);
+
+	CHECK(from->range == 0 || (range > 0 && from->range % range == 0), "the range has changed");
+	for (size_t i = 0; i < PLACES; i++)
 	{
+		uint64_t	number = from->places[i].number;
+
 		if (from->places[i].copies > 0)
-			count_more(into, convert(from->places[i].number, from->range, table), from->places[i].copies);
+			count_more(into, from->range == 0 ? bf_table_number(table, number) : number / (from->range / range),
+					   from->places[i].copies);
 	}
 }
 
-/* The same in the range of a table. */
-static Counters
-converted(const Counters *counters, bf_table table)
+/* The same counters in the range of a table. */
+static void
+convert(Counters *result, const Counters *counters, bf_table table)
 {
-	Counters	result = new_counters(range_of(table));
-
-	count_all(&result, counters, table);
-	return result;
+	memset(result, 0, sizeof(*result));
+	result->range = range_of(table);
+	count_all(result, counters, table);
 }
 
 /* ----------------------------------------------------------------
@@ -134,20 +113,21 @@ converted(const Counters *counters, bf_table table)
 
 typedef struct Subject
 {
-	AnyBuilder	builder;
+	bf_mutable	filter;
 	Counters	counters;
-	uint64	   *added;			/* hashes, in their order */
-	Size		n;
+	uint64_t	capacity;
+	uint64_t	added[MOST_KEYS];	/* hashes, in their order */
+	size_t		n;
 	bool		exact;			/* `added` tells all */
 } Subject;
 
 typedef struct Parameters
 {
 	bool		aggregate;
-	uint64		capacity[SUBJECTS];
+	uint64_t	capacity[SUBJECTS];
 	double		fpp;
-	uint8		growth;
-	KeyClass	class;
+	uint8_t		growth;
+	bf_key_class class;
 } Parameters;
 
 static Parameters parameters;
@@ -158,13 +138,13 @@ static void
 take_parameters(Input *input)
 {
 	static const double probabilities[] = {0.5, 0.99, 0.9, 0.7, 0.1, 0.01, 1e-6, 1e-12};
-	static const uint8 growths[] = {0, 0, 2, 2, 4, 8, 64, 0};
-	static const KeyClass classes[] = {
+	static const uint8_t growths[] = {0, 0, 2, 2, 4, 8, 64, 0};
+	static const bf_key_class classes[] = {
 		{BF_SCHEME_CANONICAL, BF_CLASS_INTEGER, 0, NULL},
 		{BF_SCHEME_CANONICAL, BF_CLASS_NAMED, 9, "enum mood"}
 	};
-	uint8		flags = take_byte(input);
-	uint64		capacity = take_byte(input);
+	uint8_t		flags = take_byte(input);
+	uint64_t	capacity = take_byte(input);
 
 	parameters.aggregate = flags & 1;
 	parameters.class = classes[flags >> 1 & 1];
@@ -183,64 +163,50 @@ take_parameters(Input *input)
 		parameters.capacity[1] = capacity * 2;
 }
 
-typedef struct Start
-{
-	AnyBuilder *builder;
-	uint64		capacity;
-} Start;
-
 static void
 start(void *arg)
 {
-	Start	   *work = arg;
-	bf_table	table;
+	Subject    *subject = arg;
+	bf_table	table = {0, 0};
 
 	if (parameters.aggregate)
+		bf_cuckoo_start_state(&subject->filter.cuckoo, test_host, subject->capacity, parameters.fpp);
+	else
 	{
-		cuckoo_methods.start(&work->builder->base, CurrentMemoryContext, work->capacity, parameters.fpp);
-		return;
+		table = bf_table_for(subject->capacity, parameters.fpp, parameters.growth);
+		if (bf_table_words(table) * 8 + 2 * BF_LINE_BYTES > BF_MAX_BYTES)
+			bf_fail(test_host, BF_FAIL_BYTES, bf_table_words(table) * 8, NULL);
+		bf_cuckoo_start(&subject->filter.cuckoo, test_host, table, subject->capacity, parameters.fpp);
+		subject->filter.header.growth = parameters.growth;
 	}
-	table = bf_table_for(work->capacity, parameters.fpp, parameters.growth);
-	filter_check_words(bf_table_words(table), (int64) work->capacity, parameters.fpp);
-	cuckoo_build_start(&work->builder->cuckoo, CurrentMemoryContext, table, work->capacity, parameters.fpp);
-	work->builder->base.frame->growth = parameters.growth;
+	subject->counters.range = range_of(table);
 }
 
 static bool
-start_subject(Subject *subject, uint64 capacity)
+start_subject(Subject *subject, uint64_t capacity)
 {
-	Start		work = {&subject->builder, capacity};
-
 	memset(subject, 0, sizeof(*subject));
+	subject->capacity = capacity;
 	subject->exact = true;
-	subject->added = malloc(sizeof(uint64) * MOST_KEYS);
-	if (shim_run(start, &work) != SHIM_DONE)
-		return false;
-	subject->counters = new_counters(range_of(subject->builder.base.frame->layer[0].table));
-	return true;
+	return host_run(start, subject, 0) == HOST_DONE;
 }
 
-static void
-free_subject(Subject *subject)
+static bf_table
+table_of(const Subject *subject)
 {
-	free(subject->added);
-	free(subject->counters.places);
-	subject->added = NULL;
-	subject->counters.places = NULL;
+	return subject->filter.cuckoo.table;
 }
 
 /* The state of an aggregate may have gone over from hashes to numbers. */
 static void
 follow_range(Subject *subject)
 {
-	bf_table	table = subject->builder.base.frame->layer[0].table;
-	Counters	now;
+	static Counters now;
 
-	if (range_of(table) == subject->counters.range)
+	if (range_of(table_of(subject)) == subject->counters.range)
 		return;
-	CHECK(parameters.aggregate && subject->counters.range == 0, "the range changed");
-	now = converted(&subject->counters, table);
-	free(subject->counters.places);
+	CHECK(parameters.aggregate && subject->counters.range == 0, "the range has changed");
+	convert(&now, &subject->counters, table_of(subject));
 	subject->counters = now;
 }
 
@@ -249,185 +215,78 @@ follow_range(Subject *subject)
  * ----------------------------------------------------------------
  */
 
-/* Keys past this bound are not sorted, so that their order shows. */
-static bool
-is_large(struct varlena *image)
-{
-	bf_filter	filter;
-
-	filter_open(&filter, image);
-	return filter.layer[0].used + filter.layer[0].count > BF_MAX_LIST;
-}
-
-static bool
-same_bytes(struct varlena *a, struct varlena *b)
-{
-	return VARSIZE(a) == VARSIZE(b) && memcmp(a, b, VARSIZE(a)) == 0;
-}
-
-/*
- * Do the bytes hold what they should?  With `more`, they may hold as many copies
- * in addition.
- */
+/* Are the bytes valid, and hold what they should? */
 static void
-check_copies(const Counters *counters, const Counters *more, struct varlena *image)
+check_bytes(const Counters *counters, Bytes bytes)
 {
-	Exact		copy = exact_copy(VARDATA(image), VARSIZE_ANY_EXHDR(image));
-	const char *problem = bf_filter_validate(copy.bytes, copy.n, BF_KIND_CUCKOO);
+	static Counters wanted;
 	bf_filter	filter;
 	const bf_layer *layer = &filter.layer[0];
-	Counters	wanted;
-	Counters	extra;
-	Size		distinct = 0;
+	uint64_t	distinct;
 
-	CHECK(problem == NULL, "invalid bytes: %s", problem);
-	CHECK(bf_filter_open(&filter, copy.bytes, copy.n) == NULL, "cannot be opened");
-	wanted = converted(counters, layer->table);
-	extra = new_counters(wanted.range);
-	if (more != NULL)
-		count_all(&extra, more, layer->table);
-	for (Size i = 0; i < PLACES; i++)
+	open_valid(&filter, bytes, BF_KIND_CUCKOO);
+	convert(&wanted, counters, layer->table);
+	for (size_t i = 0; i < PLACES; i++)
 	{
 		const Counter *counter = &wanted.places[i];
-		unsigned	copies;
-		unsigned	most;
 
-		if (counter->copies == 0)
-			continue;
-		copies = bf_layer_copies(layer, counter->number);
-		most = Min(counter->copies + copies_of(&extra, counter->number), BF_MAX_COUNT);
-		CHECK(copies >= counter->copies && copies <= most, "%u copies of %lu, should be %u to %u",
-			  copies, counter->number, counter->copies, most);
-		distinct++;
+		if (counter->copies > 0)
+			CHECK(bf_layer_copies(layer, counter->number) == counter->copies, "%u copies of %lu, should be %u",
+				  bf_layer_copies(layer, counter->number), counter->number, counter->copies);
 	}
-	for (Size i = 0; i < PLACES; i++)
+	distinct = bf_layer_distinct(test_host, layer);
+	CHECK(distinct == count_distinct(&wanted), "%lu distinct numbers, should be %zu", distinct, count_distinct(&wanted));
+	for (uint64_t i = 0; i < 20; i++)
 	{
-		const Counter *counter = &extra.places[i];
-		unsigned	copies;
+		uint64_t	hash = bf_mix64(i);
 
-		if (counter->copies == 0 || copies_of(&wanted, counter->number) > 0)
-			continue;
-		copies = bf_layer_copies(layer, counter->number);
-		CHECK(copies <= counter->copies, "%u copies of %lu, should be at most %u", copies, counter->number, counter->copies);
-		distinct += copies > 0;
+		CHECK(bf_filter_contains(&filter, hash) == (counter_at(&wanted, bf_table_number(layer->table, hash))->copies > 0),
+			  "wrong answer for %lu", hash);
 	}
-	CHECK(bf_layer_distinct(layer) == distinct, "%lu distinct numbers, should be %zu", bf_layer_distinct(layer), distinct);
-	for (uint64 i = 0; i < 20; i++)
-	{
-		uint64		hash = bf_mix64(i);
-		unsigned	copies = copies_of(&wanted, bf_table_number(layer->table, hash));
-
-		if (more == NULL)
-			CHECK(bf_filter_contains(&filter, hash) == (copies > 0), "wrong answer for %lu", hash);
-	}
-	free(wanted.places);
-	free(extra.places);
-	exact_free(&copy);
 }
 
-typedef struct Operation
-{
-	Subject    *subject;
-	const uint64 *hashes;
-	Size		n;
-	bool		flag;
-	bool		answer;
-	struct varlena *image;
-	struct varlena *other;
-} Operation;
-
+/* Ask the filter for one key. */
 static void
-ask(void *arg)
+check_answer(Subject *subject, uint64_t hash)
 {
-	Operation  *operation = arg;
+	Operation	operation = {.filter = &subject->filter, .hashes = &hash};
 
-	operation->answer = build_contains(&operation->subject->builder.base, operation->hashes[0]);
-}
-
-static void
-flatten(void *arg)
-{
-	Operation  *operation = arg;
-
-	operation->image = build_flat(&operation->subject->builder.base);
-}
-
-/* Ask the builder for one key. */
-static void
-check_answer(Subject *subject, uint64 hash)
-{
-	Operation	operation = {.subject = subject, .hashes = &hash, .n = 1};
-	bf_table	table;
-
-	CHECK(shim_run(ask, &operation) == SHIM_DONE, "asking failed: %s", shim_message);
+	CHECK(host_run(ask, &operation, 0) == HOST_DONE, "asking failed");
 	follow_range(subject);
-	table = subject->builder.base.frame->layer[0].table;
-	CHECK(operation.answer == (copies_of(&subject->counters, bf_table_number(table, hash)) > 0),
+	CHECK(operation.answer == (counter_at(&subject->counters, bf_table_number(table_of(subject), hash))->copies > 0),
 		  "wrong answer for %lu", hash);
 }
 
-/* For some of what was ever added, and for others. */
+/* For all that was ever added, and for others. */
 static void
-check_builder(Subject *subject)
+check_answers(Subject *subject)
 {
-	for (Size i = 0; i < subject->n; i++)
+	for (size_t i = 0; i < subject->n; i++)
 		check_answer(subject, subject->added[i]);
-	for (uint64 i = 0; i < 20; i++)
+	for (uint64_t i = 0; i < 20; i++)
 		check_answer(subject, bf_mix64(i));
 }
 
-/* The bytes as they are now; NULL if they are too many. */
-static struct varlena *
+/* The bytes as they are now; none if they are too many. */
+static Bytes
 check_flat(Subject *subject)
 {
-	Operation	operation = {.subject = subject};
+	Bytes		bytes = flat(&subject->filter);
 
-	if (shim_run(flatten, &operation) != SHIM_DONE)
-		return NULL;
 	follow_range(subject);
-	check_copies(&subject->counters, NULL, operation.image);
-	return operation.image;
+	if (bytes.bytes != NULL)
+		check_bytes(&subject->counters, bytes);
+	return bytes;
 }
 
-/*
- * After an operation that failed: all copies that were there still are, and no
- * others but some of `more`.  Go on with what is there.
- */
+/* After an operation that failed.  The state of an aggregate is gone with its query. */
 static void
-after_failure(Subject *subject, const Counters *more)
+after_failure(Subject *subject)
 {
-	Operation	operation = {.subject = subject};
-	bf_filter	filter;
-	const bf_layer *layer = &filter.layer[0];
-	Counters	now;
-
 	if (parameters.aggregate)
-	{
 		dead = true;
-		return;
-	}
-	if (shim_run(flatten, &operation) != SHIM_DONE)
-	{
-		dead = true;
-		return;
-	}
-	check_copies(&subject->counters, more, operation.image);
-	filter_open(&filter, operation.image);
-	now = new_counters(range_of(layer->table));
-	for (uint32 i = 0; i < layer->count; i++)
-		count_more(&now, bf_load64(layer->list + (Size) i * 8), layer->list[(Size) layer->count * 8 + i]);
-	if (layer->form == BF_FORM_TABLE)
-	{
-		uint64	   *numbers = malloc(sizeof(uint64) * (layer->used + 1));
-		Size		n = bf_table_numbers(layer->data, layer->table, numbers, layer->used);
-
-		for (Size i = 0; i < n; i++)
-			count_more(&now, numbers[i], 1);
-		free(numbers);
-	}
-	free(subject->counters.places);
-	subject->counters = now;
-	subject->exact = false;
+	else
+		bytes_free(check_flat(subject));
 }
 
 /* ----------------------------------------------------------------
@@ -435,315 +294,207 @@ after_failure(Subject *subject, const Counters *more)
  * ----------------------------------------------------------------
  */
 
-/* As SQL functions do. */
 static void
-add(void *arg)
+add_to_state(void *arg)
 {
 	Operation  *operation = arg;
-	AnyBuilder *builder = &operation->subject->builder;
 
-	if (operation->n > 0 && builder->base.frame->key_class == BF_CLASS_NONE)
-		build_set_class(&builder->base, &parameters.class);
-	if (operation->flag)
-		builder->base.methods->add_many(&builder->base, operation->hashes, operation->n);
+	bf_mutable_set_class(operation->filter, &parameters.class);
+	for (size_t i = 0; i < operation->n; i++)
+		bf_cuckoo_add(&operation->filter->cuckoo, operation->hashes[i]);
+}
+
+/* Change a filter, whole or not at all. */
+static bool
+run_change(Subject *subject, bf_change what, const uint64_t *hashes, size_t n, uint8_t fault)
+{
+	Operation	operation = {.filter = &subject->filter, .change = what, .class = &parameters.class, .hashes = hashes, .n = n};
+	HostOutcome outcome;
+
+	if (parameters.aggregate)
+		outcome = host_run(add_to_state, &operation, fault);
 	else
+		outcome = fault > 0 && fault % 4 == 0 ? change_step_by_step(&operation) : host_run(change, &operation, fault);
+	if (outcome != HOST_DONE)
 	{
-		for (Size i = 0; i < operation->n; i++)
-			cuckoo_build_add(&builder->cuckoo, operation->hashes[i]);
+		after_failure(subject);
+		return false;
+	}
+	follow_range(subject);
+	for (size_t i = 0; i < n; i++)
+	{
+		uint64_t	number = bf_table_number(table_of(subject), hashes[i]);
+		Counter    *counter = counter_at(&subject->counters, number);
+
+		if (what == BF_ADD)
+			count_more(&subject->counters, number, 1);
+		else if (counter->copies > 0 && counter->copies < BF_MAX_COUNT)
+			counter->copies--;
+	}
+	return true;
+}
+
+static void
+run_add(Input *input, Subject *subject, uint8_t code, bool faults)
+{
+	HashRun		run_of = take_hashes(input, table_of(subject));
+	bool		repeat = code % 4 == 2;
+	size_t		n = code % 4 < 3 ? take_byte(input) : 1;
+	uint64_t   *hashes = subject->added + subject->n;
+	uint8_t		fault = faults ? take_byte(input) : 0;
+
+	if (code % 4 == 0)
+		n *= 1 + run_of.kind / 8 % 4;
+	if (code % 4 == 1)
+		n %= 16;
+	if (n > MOST_KEYS - subject->n)
+		return;
+	for (size_t i = 0; i < n; i++)
+		hashes[i] = hash_at(&run_of, repeat ? 0 : i);
+	/* one by one, or all at once */
+	for (size_t i = 0, size; i < n && !dead; i += size)
+	{
+		size = (code & 16) != 0 || parameters.aggregate ? n : 1;
+		if (!run_change(subject, BF_ADD, hashes + i, size, i == 0 ? fault : 0))
+			return;
+		subject->n += size;
 	}
 }
 
+/* Remove keys that were added, and with `absent` others. */
 static void
-remove_keys(void *arg)
+run_remove(Input *input, Subject *subject, bool absent, bool faults)
 {
-	Operation  *operation = arg;
+	size_t		n = take_byte(input) % 32;
+	size_t		from = (size_t) take_bytes(input, 2);
+	uint8_t		fault = faults ? take_byte(input) : 0;
+	uint64_t	hashes[32];
 
-	for (Size i = 0; i < operation->n; i++)
-		cuckoo_build_remove(&operation->subject->builder.cuckoo, operation->hashes[i]);
+	if (parameters.aggregate || n == 0 || subject->n == 0)
+		return;
+	for (size_t i = 0; i < n; i++)
+		hashes[i] = absent ? bf_mix64(from * 3 + i) : subject->added[(from + i) % subject->n];
+	if (run_change(subject, BF_REMOVE, hashes, n, fault))
+		subject->exact = false;
 }
 
 static void
-finish(void *arg)
+run_reload(Subject *subject, uint8_t fault)
 {
-	Operation  *operation = arg;
-
-	operation->image = cuckoo_methods.finish(&operation->subject->builder.base);
-}
-
-/* Go on with what the bytes say. */
-static void
-reload(void *arg)
-{
-	Operation  *operation = arg;
-	struct varlena *image = build_flat(&operation->subject->builder.base);
+	Bytes		bytes = check_flat(subject);
 	bf_filter	filter;
-	AnyBuilder	builder;
+	Operation	operation = {.filter = &subject->filter, .other = &filter};
 
-	filter_open(&filter, image);
-	build_load(&builder, CurrentMemoryContext, &filter);
-	operation->subject->builder = builder;
-	pfree(image);
+	if (bytes.bytes == NULL)
+	{
+		dead = true;
+		return;
+	}
+	open_valid(&filter, bytes, BF_KIND_CUCKOO);
+	host_run(load, &operation, fault);
+	after_failure(subject);
+	dead = false;
 }
 
 static void
 sort(void *arg)
 {
-	Operation  *operation = arg;
-
-	cuckoo_build_sort(&operation->subject->builder.cuckoo);
-}
-
-/* Merge another state of the aggregate, which came as bytes. */
-static void
-merge_state(void *arg)
-{
-	Operation  *operation = arg;
-	FilterBuilder *builder = &operation->subject->builder.base;
-	bf_filter	filter;
-	KeyClass	class;
-
-	filter_open(&filter, operation->other);
-	class = filter_class(&filter);
-	if (class.code != BF_CLASS_NONE && builder->frame->key_class == BF_CLASS_NONE)
-		build_set_class(builder, &class);
-	CHECK(builder->methods->can_merge(builder, &filter), "states do not fit");
-	builder->methods->merge(builder, &filter);
-}
-
-/* Merge a filter into one that is being changed. */
-static void
-merge_filter(void *arg)
-{
-	Operation  *operation = arg;
-	AnyBuilder *builder = &operation->subject->builder;
-	bf_filter	filter;
-	bf_filter	ours;
-
-	filter_open(&filter, operation->other);
-	if (bf_filter_is_empty(&filter))
-		return;
-	build_describe(&builder->base, &ours);
-	if (ours.layer[0].count == 0 && ours.layer[0].used == 0)
-		build_load(builder, CurrentMemoryContext, &filter);
-	else
-		cuckoo_build_merge_filter(&builder->cuckoo, &filter);
-}
-
-/* The sum of two filters, from their bytes. */
-static void
-merge_bytes(void *arg)
-{
-	Operation  *operation = arg;
-	bf_filter	filter;
-	AnyBuilder	builder;
-	Subject		subject;
-	Operation	merging = {.subject = &subject, .other = operation->other};
-
-	filter_open(&filter, operation->image);
-	build_load(&builder, CurrentMemoryContext, &filter);
-	subject.builder = builder;
-	merge_filter(&merging);
-	cuckoo_build_sort(&subject.builder.cuckoo);
-	operation->image = build_flat(&subject.builder.base);
-}
-
-/* Run an operation that the input may let fail. */
-static ShimOutcome
-run(Input *input, bool faults, void (*work) (void *), Operation *operation)
-{
-	shim_fail_after(faults ? take_byte(input) : 0);
-	return shim_run(work, operation);
-}
-
-static bf_table
-table_of(const Subject *subject)
-{
-	return subject->builder.base.frame->layer[0].table;
-}
-
-static void
-run_add(Input *input, Subject *subject, uint8 code, bool faults)
-{
-	HashRun		run_of = take_hashes(input, table_of(subject));
-	Size		n = 1;
-	unsigned	repeat = 1;
-	Operation	operation = {.subject = subject, .flag = code & 16};
-	uint64	   *hashes;
-
-	switch (code % 4)
-	{
-		case 0:
-			n = (Size) take_byte(input) * (1 + run_of.kind / 8 % 4);
-			break;
-		case 1:
-			n = take_byte(input) % 16;
-			break;
-		case 2:
-			repeat = take_byte(input);
-			break;
-	}
-	n *= repeat;
-	if (n > MOST_KEYS - subject->n)
-		return;
-	hashes = malloc(sizeof(uint64) * Max(n, 1));
-	for (Size i = 0; i < n; i++)
-		hashes[i] = hash_at(&run_of, repeat > 1 ? 0 : i);
-	operation.hashes = hashes;
-	operation.n = n;
-	if (run(input, faults, add, &operation) == SHIM_DONE)
-	{
-		follow_range(subject);
-		for (Size i = 0; i < n; i++)
-		{
-			count_more(&subject->counters, bf_table_number(table_of(subject), hashes[i]), 1);
-			subject->added[subject->n++] = hashes[i];
-		}
-	}
-	else
-	{
-		Counters	more = new_counters(0);
-
-		for (Size i = 0; i < n; i++)
-			count_more(&more, hashes[i], 1);
-		after_failure(subject, &more);
-		free(more.places);
-	}
-	free(hashes);
-}
-
-/* Remove keys that were added; or, with `absent`, some that are not there. */
-static void
-run_remove(Input *input, Subject *subject, bool absent, bool faults)
-{
-	Size		n = take_byte(input) % 32;
-	Size		from = (Size) take_bytes(input, 2);
-	uint64		hashes[32];
-	Operation	operation = {.subject = subject, .hashes = hashes};
-	bf_table	table = table_of(subject);
-
-	if (parameters.aggregate)
-		return;
-	for (Size i = 0; i < n; i++)
-	{
-		uint64		hash = absent ? bf_mix64(from * 3 + i) : subject->n > 0 ? subject->added[(from + i) % subject->n] : 0;
-
-		if (absent && copies_of(&subject->counters, bf_table_number(table, hash)) > 0)
-			continue;
-		if (!absent && copies_of(&subject->counters, bf_table_number(table, hash)) == 0)
-			continue;
-		hashes[operation.n++] = hash;
-	}
-	if (absent)
-	{
-		/* removing what is not there changes nothing */
-		if (run(input, faults, remove_keys, &operation) != SHIM_DONE)
-			after_failure(subject, NULL);
-		return;
-	}
-	for (Size i = 0; i < operation.n; i++)
-	{
-		Operation	one = {.subject = subject, .hashes = &hashes[i], .n = 1};
-		Counter    *counter = counter_at(&subject->counters, bf_table_number(table, hashes[i]));
-
-		if (run(input, faults, remove_keys, &one) != SHIM_DONE)
-		{
-			after_failure(subject, NULL);
-			return;
-		}
-		if (counter->copies > 0 && counter->copies < BF_MAX_COUNT)
-			counter->copies--;
-		subject->exact = false;
-	}
-}
-
-static void
-run_merge_states(Input *input, Subject *subject, Subject *other, bool faults)
-{
-	Operation	operation = {.subject = subject};
-
-	operation.other = check_flat(other);
-	if (operation.other == NULL || run(input, faults, merge_state, &operation) != SHIM_DONE)
-	{
-		dead = true;
-		return;
-	}
-	follow_range(subject);
-	count_all(&subject->counters, &other->counters, table_of(subject));
-	memcpy(subject->added + subject->n, other->added, sizeof(uint64) * other->n);
-	subject->n += other->n;
-}
-
-/* Can they be merged?  Or has one no keys? */
-static bool
-mergeable(const Subject *a, const Subject *b)
-{
-	return range_of(table_of(a)) == range_of(table_of(b)) &&
-		count_distinct(&a->counters) > 0 && count_distinct(&b->counters) > 0;
-}
-
-/* Merge one filter into another that is being changed. */
-static void
-run_merge_in_place(Input *input, Subject *subject, Subject *other, bool faults)
-{
-	Operation	operation = {.subject = subject, .other = check_flat(other)};
-
-	if (operation.other == NULL)
-		return;
-	if (run(input, faults, merge_filter, &operation) != SHIM_DONE)
-	{
-		after_failure(subject, &other->counters);
-		return;
-	}
-	count_all(&subject->counters, &other->counters, table_of(subject));
-	memcpy(subject->added + subject->n, other->added, sizeof(uint64) * other->n);
-	subject->n += other->n;
-	subject->exact = false;
-}
-
-/* Merge both ways. */
-static void
-check_merge(Subject *subject, Subject *other)
-{
-	struct varlena *a = check_flat(subject);
-	struct varlena *b = check_flat(other);
-	Operation	one = {.image = a, .other = b};
-	Operation	two = {.image = b, .other = a};
-	const bf_layer *ours = &subject->builder.base.frame->layer[0];
-	Counters	sum;
-
-	if (a == NULL || b == NULL ||
-		shim_run(merge_bytes, &one) != SHIM_DONE || shim_run(merge_bytes, &two) != SHIM_DONE)
-		return;
-	sum = new_counters(subject->counters.range);
-	count_all(&sum, &subject->counters, ours->table);
-	count_all(&sum, &other->counters, ours->table);
-	check_copies(&sum, NULL, one.image);
-	check_copies(&sum, NULL, two.image);
-	free(sum.places);
-	CHECK(is_large(one.image) || same_bytes(one.image, two.image), "a merge depends on the order");
+	bf_cuckoo_sort(&((Operation *) arg)->filter->cuckoo);
 }
 
 /* Bytes that forget the order stay as they are. */
 static void
-run_sort(Input *input, Subject *subject, bool faults)
+run_sort(Subject *subject, uint8_t fault)
 {
-	Operation	operation = {.subject = subject};
-	struct varlena *once;
-	struct varlena *twice;
+	Operation	operation = {.filter = &subject->filter};
+	Bytes		once;
 
 	if (parameters.aggregate)
 		return;
-	if (run(input, faults, sort, &operation) != SHIM_DONE)
+	if (host_run(sort, &operation, fault) != HOST_DONE)
 	{
-		after_failure(subject, NULL);
+		after_failure(subject);
 		return;
 	}
 	once = check_flat(subject);
-	if (once == NULL)
+	CHECK(host_run(sort, &operation, 0) == HOST_DONE, "sorting failed");
+	CHECK(once.bytes == NULL || bytes_equal(once, check_flat(subject)), "sorting again changes the bytes");
+}
+
+static void
+merge(void *arg)
+{
+	Operation  *operation = arg;
+
+	CHECK(bf_cuckoo_can_merge(&operation->filter->cuckoo, operation->other), "filters do not fit");
+	bf_cuckoo_merge(&operation->filter->cuckoo, operation->other);
+}
+
+/* Merge one filter or state into another.  Whoever fails there is not used again. */
+static void
+run_merge(Subject *subject, Subject *other, uint8_t fault)
+{
+	Bytes		bytes = check_flat(other);
+	bf_filter	filter;
+	Operation	operation = {.filter = &subject->filter, .other = &filter};
+
+	dead = bytes.bytes == NULL;
+	if (dead)
 		return;
-	CHECK(shim_run(sort, &operation) == SHIM_DONE, "sorting failed: %s", shim_message);
-	twice = check_flat(subject);
-	CHECK(twice != NULL && same_bytes(once, twice), "sorting again changes the bytes");
+	open_valid(&filter, bytes, BF_KIND_CUCKOO);
+	dead = host_run(parameters.aggregate ? merge_state : merge, &operation, fault) != HOST_DONE;
+	if (dead)
+		return;
+	follow_range(subject);
+	count_all(&subject->counters, &other->counters, table_of(subject));
+	memcpy(subject->added + subject->n, other->added, sizeof(uint64_t) * other->n);
+	subject->n += other->n;
+	subject->exact &= parameters.aggregate;
+}
+
+/* The sum of two filters, in a form without order. */
+static Bytes
+sum_of(Bytes left, Bytes right)
+{
+	bf_mutable	sum = {.header.kind = 0};
+	bf_filter	a;
+	bf_filter	b;
+	Operation	operation = {.filter = &sum, .other = &a};
+	Bytes		bytes = {NULL, 0};
+
+	open_valid(&a, left, BF_KIND_CUCKOO);
+	open_valid(&b, right, BF_KIND_CUCKOO);
+	CHECK(host_run(load, &operation, 0) == HOST_DONE, "cannot be loaded");
+	operation.other = &b;
+	if (host_run(merge, &operation, 0) == HOST_DONE && host_run(sort, &operation, 0) == HOST_DONE)
+		bytes = flat(&sum);
+	bf_mutable_free(&sum);
+	return bytes;
+}
+
+/* Merge both ways. */
+static void
+check_sum(Subject *subject, Subject *other)
+{
+	static Counters sum;
+	Bytes		a = check_flat(subject);
+	Bytes		b = check_flat(other);
+	Bytes		one = {NULL, 0};
+	Bytes		two = {NULL, 0};
+
+	if (a.bytes != NULL && b.bytes != NULL)
+	{
+		one = sum_of(a, b);
+		two = sum_of(b, a);
+	}
+	if (one.bytes == NULL || two.bytes == NULL)
+		return;
+	convert(&sum, &subject->counters, table_of(subject));
+	count_all(&sum, &other->counters, table_of(subject));
+	check_bytes(&sum, one);
+	check_bytes(&sum, two);
+	/* keys past this bound are not sorted, so that their order shows */
+	CHECK(subject->n + other->n > BF_MAX_LIST || bytes_equal(one, two), "a merge depends on the order");
 }
 
 /* ----------------------------------------------------------------
@@ -751,134 +502,93 @@ run_sort(Input *input, Subject *subject, bool faults)
  * ----------------------------------------------------------------
  */
 
-static int
-compare_hashes(const void *a, const void *b)
+static Bytes
+finished(Subject *subject)
 {
-	uint64		x = *(const uint64 *) a;
-	uint64		y = *(const uint64 *) b;
+	Operation	operation = {.filter = &subject->filter};
 
-	return x < y ? 1 : -(x > y);
+	dead = host_run(finish, &operation, 0) != HOST_DONE;
+	if (!dead)
+	{
+		follow_range(subject);
+		check_bytes(&subject->counters, operation.result);
+	}
+	return operation.result;
 }
 
 static void
-check_finish(Subject *subject, bool order)
+check_order(Subject *subject)
 {
-	Subject		again;
-	Operation	first = {.subject = subject};
-	Operation	second = {.subject = &again};
-	uint64	   *hashes;
+	static Subject again;
+	Bytes		first = finished(subject);
+	Bytes		second;
 
-	if (shim_run(finish, &first) != SHIM_DONE)
-	{
-		dead = true;
+	if (first.bytes == NULL || !subject->exact || subject->n == 0)
 		return;
-	}
-	follow_range(subject);
-	check_copies(&subject->counters, NULL, first.image);
-	if (!order)
-		return;
-	CHECK(start_subject(&again, parameters.capacity[0]), "cannot start again: %s", shim_message);
-	hashes = malloc(sizeof(uint64) * (subject->n + 1));
-	memcpy(hashes, subject->added, sizeof(uint64) * subject->n);
-	qsort(hashes, subject->n, sizeof(uint64), compare_hashes);
-	second.hashes = hashes;
-	second.n = subject->n;
-	if (shim_run(add, &second) == SHIM_DONE && shim_run(finish, &second) == SHIM_DONE)
+	CHECK(start_subject(&again, subject->capacity), "cannot start again");
+	again.n = subject->n;
+	memcpy(again.added, subject->added, sizeof(uint64_t) * subject->n);
+	qsort(again.added, again.n, sizeof(uint64_t), compare_hashes);
+	if (run_change(&again, BF_ADD, again.added, again.n, 0))
 	{
-		check_copies(&subject->counters, NULL, second.image);
-		CHECK(subject->n > BF_MAX_LIST || same_bytes(first.image, second.image),
+		second = finished(&again);
+		CHECK(second.bytes == NULL || subject->n > BF_MAX_LIST || bytes_equal(first, second),
 			  "the same keys in another order make other bytes");
 	}
-	free_subject(&again);
-	free(hashes);
-}
-
-/* The hashes of a small state, one for each copy. */
-static void
-check_hashes(Subject *subject)
-{
-	const uint64 *hashes;
-	int64		n = cuckoo_methods.hashes(&subject->builder.base, &hashes);
-	Counters	counted;
-
-	if (n < 0)
-		return;
-	counted = new_counters(0);
-	CHECK(subject->counters.range == 0, "hashes, but there is a table");
-	for (int64 i = 0; i < n; i++)
-		count_more(&counted, hashes[i], 1);
-	CHECK(count_distinct(&counted) == count_distinct(&subject->counters), "hashes");
-	for (Size i = 0; i < PLACES; i++)
-		CHECK(counted.places[i].copies == 0 ||
-			  counted.places[i].copies == copies_of(&subject->counters, counted.places[i].number), "copies of hashes");
-	free(counted.places);
+	bf_mutable_free(&again.filter);
 }
 
 /* ---------------------------------------------------------------- */
 
 static void
-run_operation(Input *input, uint8 code)
+run_operation(Input *input, uint8_t code)
 {
 	Subject    *subject = &subjects[code / 16 % SUBJECTS];
 	Subject    *other = &subjects[(code / 16 + 1) % SUBJECTS];
 	bool		faults = code / 64 == 3;
-	Operation	operation = {.subject = subject};
+	Operation	operation = {.filter = &subject->filter};
 
 	switch (code % 16)
 	{
-		case 0:
-		case 1:
-		case 2:
-		case 3:
-		case 4:
-		case 5:
+		default:
 			run_add(input, subject, code, faults);
 			break;
 		case 6:
 		case 7:
-			run_remove(input, subject, false, faults);
-			break;
 		case 8:
-			run_remove(input, subject, true, faults);
+			run_remove(input, subject, code % 16 == 8, faults);
 			break;
 		case 9:
-			if (run(input, faults, flatten, &operation) != SHIM_DONE)
-				after_failure(subject, NULL);
+			if (host_run(flatten, &operation, faults ? take_byte(input) : 0) != HOST_DONE)
+				after_failure(subject);
 			else
-				check_flat(subject);
+				bytes_free(check_flat(subject));
 			break;
 		case 10:
-			if (run(input, faults, reload, &operation) != SHIM_DONE)
-				after_failure(subject, NULL);
-			else
-				follow_range(subject);
+			run_reload(subject, faults ? take_byte(input) : 0);
 			break;
 		case 11:
-			run_sort(input, subject, faults);
+			run_sort(subject, faults ? take_byte(input) : 0);
 			break;
 		case 12:
 		case 13:
 		case 14:
 			if (subject->n + other->n > MOST_KEYS)
 				break;
-			if (parameters.aggregate)
-				run_merge_states(input, subject, other, faults);
-			else if (mergeable(subject, other))
-			{
-				if (code % 16 == 12)
-					run_merge_in_place(input, subject, other, faults);
-				else
-					check_merge(subject, other);
-			}
+			/* as filters they must fit and have keys */
+			if (!parameters.aggregate && (range_of(table_of(subject)) != range_of(table_of(other)) ||
+				count_distinct(&subject->counters) == 0 || count_distinct(&other->counters) == 0))
+				break;
+			if (parameters.aggregate || code % 16 == 12)
+				run_merge(subject, other, faults ? take_byte(input) : 0);
+			else
+				check_sum(subject, other);
 			break;
 		case 15:
 			if (parameters.aggregate)
-			{
-				check_hashes(subject);
-				check_finish(subject, false);
-			}
+				finished(subject);
 			else
-				check_builder(subject);
+				check_answers(subject);
 			break;
 	}
 }
@@ -889,7 +599,6 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	Input		input = {data, size};
 	bool		started = true;
 
-	bf_poll = shim_poll;
 	dead = false;
 	take_parameters(&input);
 	for (int i = 0; i < SUBJECTS; i++)
@@ -899,13 +608,14 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (int i = 0; i < SUBJECTS; i++)
 	{
 		if (started && !dead)
-			check_builder(&subjects[i]);
+			check_answers(&subjects[i]);
 		if (started && !dead && parameters.aggregate)
-			check_finish(&subjects[i], subjects[i].exact);
+			check_order(&subjects[i]);
 		else if (started && !dead)
 			check_flat(&subjects[i]);
-		free_subject(&subjects[i]);
+		if (subjects[i].filter.header.kind != 0)
+			bf_mutable_free(&subjects[i].filter);
 	}
-	shim_free_all();
+	host_clean();
 	return 0;
 }

@@ -11,11 +11,9 @@
  * which is then written, and damaged at a few places: so that also filters with
  * a consistent size, sorted lists and proper tables are met often.
  */
-#include "fuzz.h"
-
 #include <math.h>
 
-#include "core/base64.h"
+#include "fuzz.h"
 
 #ifndef MOST_BYTES
 #define MOST_BYTES	(32 * 1024)
@@ -26,42 +24,33 @@
  * ----------------------------------------------------------------
  */
 
-static int
-compare_hashes(const void *a, const void *b)
-{
-	uint64		x = *(const uint64 *) a;
-	uint64		y = *(const uint64 *) b;
-
-	return x < y ? -1 : x > y;
-}
-
 /* The header and the entries. */
 static void
 describe(Input *input, bf_filter *filter)
 {
-	static const uint8 growths[] = {0, 1, 2, 4, 64, 100, 101, 3};
+	static const uint8_t growths[] = {0, 1, 2, 4, 64, 100, 101, 3};
 	static const double probabilities[] = {0.01, 0.99, 0.5, 0.1, 1e-3, 1e-6, 1e-12, 0.9};
 	static const char name[256] = "enum mood";
-	uint8		flags = take_byte(input);
+	uint8_t		flags = take_byte(input);
 	bool		cuckoo = flags & 1;
 
 	memset(filter, 0, sizeof(*filter));
-	filter->kind = cuckoo ? BF_KIND_CUCKOO : BF_KIND_BLOOM;
-	filter->key_class = (flags & 2) != 0 ? BF_CLASS_NAMED : take_byte(input) % (BF_CLASS_COUNT + 1);
-	filter->scheme = filter->key_class == BF_CLASS_NONE ? BF_SCHEME_NONE : BF_SCHEME_CANONICAL;
-	if (filter->key_class == BF_CLASS_NAMED)
+	filter->header.kind = cuckoo ? BF_KIND_CUCKOO : BF_KIND_BLOOM;
+	filter->header.class.code = (flags & 2) != 0 ? BF_CLASS_NAMED : take_byte(input) % (BF_CLASS_COUNT + 1);
+	filter->header.class.scheme = filter->header.class.code == BF_CLASS_NONE ? BF_SCHEME_NONE : BF_SCHEME_CANONICAL;
+	if (filter->header.class.code == BF_CLASS_NAMED)
 	{
-		filter->name = name;
-		filter->name_length = take_byte(input) % 12;
+		filter->header.class.name = name;
+		filter->header.class.name_length = take_byte(input) % 12;
 	}
-	filter->growth = growths[take_byte(input) % 8];
-	filter->max_layers = (flags & 4) != 0 ? take_byte(input) : 0;
-	filter->fpp = probabilities[take_byte(input) % 8];
+	filter->header.growth = growths[take_byte(input) % 8];
+	filter->header.max_layers = (flags & 4) != 0 ? take_byte(input) : 0;
+	filter->header.fpp = probabilities[take_byte(input) % 8];
 	filter->layers = (flags & 8) != 0 ? 1 + take_byte(input) % BF_MAX_LAYERS : 1;
 	for (unsigned i = 0; i < filter->layers; i++)
 	{
 		bf_layer   *layer = &filter->layer[i];
-		uint8		what = take_byte(input);
+		uint8_t		what = take_byte(input);
 
 		layer->capacity = take_bytes(input, what & 1 ? 2 : 1);
 		if ((what & 2) != 0)
@@ -85,8 +74,8 @@ describe(Input *input, bf_filter *filter)
 			layer->shape.words = take_byte(input);
 			if (layer->shape.words > 8)
 				layer->shape.words = (layer->shape.words - 7) * 8;
-			layer->shape.groups = (uint8) (layer->shape.words == 0 ? 0 : 1 + (what >> 3) % 4);
-			layer->shape.probes = (uint8) (layer->shape.words == 0 ? 0 : 1 + (what >> 5));
+			layer->shape.groups = (uint8_t) (layer->shape.words == 0 ? 0 : 1 + (what >> 3) % 4);
+			layer->shape.probes = (uint8_t) (layer->shape.words == 0 ? 0 : 1 + (what >> 5));
 			if (layer->shape.words == 0)
 				layer->form = BF_FORM_LIST;
 		}
@@ -95,53 +84,52 @@ describe(Input *input, bf_filter *filter)
 
 /* Numbers of a list, in order if `order`. */
 static void
-fill_list(Input *input, uint8 *list, uint32 count, uint64 range, bool order)
+fill_list(Input *input, uint8_t *list, uint32_t count, uint64_t range, bool order)
 {
-	uint64	   *numbers = malloc(sizeof(uint64) * (count + 1));
-	uint64		seed = take_bytes(input, 2);
+	uint64_t   *numbers = memory_allocate(&test_memory, sizeof(uint64_t) * count);
+	uint64_t	seed = take_bytes(input, 2);
 	bool		dense = seed & 1;
 
-	for (uint32 i = 0; i < count; i++)
+	for (uint32_t i = 0; i < count; i++)
 	{
-		uint64		number = dense ? seed + i : bf_mix64(seed + i);
+		uint64_t	number = dense ? seed + i : bf_mix64(seed + i);
 
 		numbers[i] = range == 0 ? number : dense ? number % range : bf_scale64(number, range);
 	}
 	if (order)
-		qsort(numbers, count, sizeof(uint64), compare_hashes);
+		qsort(numbers, count, sizeof(uint64_t), compare_hashes);
 	bf_list_write(list, numbers, count);
-	free(numbers);
 }
 
 static void
 fill_layer(Input *input, bf_layer *layer)
 {
-	uint8		how = take_byte(input);
+	uint8_t		how = take_byte(input);
 
 	if (layer->form == BF_FORM_LIST)
 		fill_list(input, layer->data, layer->count, 0, (how & 1) == 0);
 	else if (layer->form == BF_FORM_LINES)
 	{
-		memset(layer->data, how & 2 ? take_byte(input) : 0, (Size) layer->shape.words * 8);
+		memset(layer->data, how & 2 ? take_byte(input) : 0, (size_t) layer->shape.words * 8);
 		for (unsigned i = 0; i < how / 4U; i++)
 			bf_lines_add(layer->data, layer->shape, bf_mix64(i));
 	}
 	else
 	{
-		uint64		range = layer->table.buckets == 0 ? 0 : bf_table_range(layer->table);
+		uint64_t	range = layer->table.buckets == 0 ? 0 : bf_table_range(layer->table);
 
 		fill_list(input, layer->list, layer->count, range, (how & 1) == 0);
-		for (uint32 i = 0; i < layer->count; i++)
-			layer->list[(Size) layer->count * 8 + i] = (uint8) (how & 2 ? bf_mix64(i) : 1);
+		for (uint32_t i = 0; i < layer->count; i++)
+			layer->list[(size_t) layer->count * 8 + i] = (uint8_t) (how & 2 ? bf_mix64(i) : 1);
 		if (layer->form == BF_FORM_TABLE)
 		{
-			uint64		n = layer->table.buckets * (how >> 4) / 5;
+			uint64_t	n = layer->table.buckets * (how >> 4) / 5;
 
-			memset(layer->data, 0, (Size) bf_table_words(layer->table) * 8);
+			memset(layer->data, 0, (size_t) bf_table_words(layer->table) * 8);
 			layer->used = 0;
-			for (uint64 i = 0; i < n; i++)
+			for (uint64_t i = 0; i < n; i++)
 			{
-				uint64		number = bf_scale64(bf_mix64(i), range);
+				uint64_t	number = bf_scale64(bf_mix64(i), range);
 
 				layer->used += !bf_table_find(layer->data, layer->table, number) &&
 					bf_table_insert(layer->data, layer->table, number);
@@ -151,43 +139,42 @@ fill_layer(Input *input, bf_layer *layer)
 	}
 }
 
-/* Write what the input describes, and damage it; NULL if it is too large. */
-static uint8 *
-build_bytes(Input *input, Size *n)
+/* Write what the input describes, and damage it; none if it is too large. */
+static Bytes
+build_bytes(Input *input)
 {
 	bf_filter	filter;
-	uint64		size;
-	uint8	   *bytes;
-	uint8		damages;
+	size_t		size;
+	size_t		n;
+	uint8_t    *bytes;
+	uint8_t		damages;
 
 	describe(input, &filter);
-	size = bf_filter_size(&filter);
+	n = size = (size_t) bf_filter_size(&filter);
 	if (size > MOST_BYTES)
-		return NULL;
-	*n = (Size) size;
-	bytes = malloc(*n + 64);
-	memset(bytes, 0xA5, *n + 64);
-	bf_filter_write(&filter, bytes, *n);
+		return (Bytes) {NULL, 0};
+	bytes = memory_allocate(&test_memory, size + 64);
+	bf_filter_write(&filter, bytes, size);
 	for (unsigned i = 0; i < filter.layers; i++)
 		fill_layer(input, &filter.layer[i]);
 	damages = take_byte(input) % 4;
-	for (unsigned i = 0; i < damages && *n > 0; i++)
+	for (unsigned i = 0; i < damages && n > 0; i++)
 	{
-		Size		at = (Size) take_bytes(input, 2);
+		size_t		at = (size_t) take_bytes(input, 2);
 
 		switch (take_byte(input) % 4)
 		{
 			case 0:
-				*n = at % ((Size) size + 64);
+				n = at % (size + 64);
 				break;
 			case 1:
-				bytes[at % *n] ^= (uint8) (1 << take_byte(input) % 8);
+				bytes[at % n] ^= (uint8_t) (1 << take_byte(input) % 8);
 				break;
 			default:
-				bytes[at % Min(*n, 64)] = take_byte(input);
+				bytes[at % (n < 64 ? n : 64)] = take_byte(input);
 		}
 	}
-	return bytes;
+	return bytes_copy(bytes, n);
 }
 
 /* ----------------------------------------------------------------
@@ -195,31 +182,31 @@ build_bytes(Input *input, Size *n)
  * ----------------------------------------------------------------
  */
 
-static uint64
-naive_slot(const bf_layer *layer, uint64 slot)
+static uint64_t
+naive_slot(const bf_layer *layer, uint64_t slot)
 {
-	uint64		value = 0;
+	uint64_t	value = 0;
 
 	for (unsigned i = 0; i < layer->table.slot_bits; i++)
 	{
-		uint64		bit = slot * layer->table.slot_bits + i;
+		uint64_t	bit = slot * layer->table.slot_bits + i;
 
-		value |= (uint64) (layer->data[bit / 8] >> (bit % 8) & 1) << i;
+		value |= (uint64_t) (layer->data[bit / 8] >> (bit % 8) & 1) << i;
 	}
 	return value;
 }
 
 /* How often is a number in the table? */
 static unsigned
-naive_in_table(const bf_layer *layer, uint64 number)
+naive_in_table(const bf_layer *layer, uint64_t number)
 {
-	uint64		buckets = layer->table.buckets;
+	uint64_t	buckets = layer->table.buckets;
 	unsigned	bits = layer->table.slot_bits - 1U;
-	uint64		fingerprint = number % (UINT64_C(1) << bits);
-	uint64		bucket = number >> bits;
-	uint64		window = Min(buckets - 1, 1024);
-	uint64		distance = window == 0 ? 0 : 1 +
-		(uint64) (((unsigned __int128) ((fingerprint + 1) * UINT64_C(0x9E3779B97F4A7C15)) * window) >> 64);
+	uint64_t	fingerprint = number % (UINT64_C(1) << bits);
+	uint64_t	bucket = number >> bits;
+	uint64_t	window = buckets - 1 < 1024 ? buckets - 1 : 1024;
+	uint64_t	distance = window == 0 ? 0 : 1 +
+		(uint64_t) (((unsigned __int128) ((fingerprint + 1) * UINT64_C(0x9E3779B97F4A7C15)) * window) >> 64);
 	unsigned	found = 0;
 
 	for (unsigned i = 0; i < 4; i++)
@@ -231,33 +218,33 @@ naive_in_table(const bf_layer *layer, uint64 number)
 }
 
 static unsigned
-naive_copies(const bf_layer *layer, uint64 number)
+naive_copies(const bf_layer *layer, uint64_t number)
 {
 	unsigned	copies = layer->form == BF_FORM_TABLE ? naive_in_table(layer, number) : 0;
 
-	for (uint32 i = 0; i < layer->count; i++)
+	for (uint32_t i = 0; i < layer->count; i++)
 	{
-		if (bf_load64(layer->list + (Size) i * 8) == number)
-			copies += layer->list[(Size) layer->count * 8 + i];
+		if (bf_load64(layer->list + (size_t) i * 8) == number)
+			copies += layer->list[(size_t) layer->count * 8 + i];
 	}
 	return copies;
 }
 
 static bool
-naive_lines(const bf_layer *layer, uint64 hash)
+naive_lines(const bf_layer *layer, uint64_t hash)
 {
-	uint64		lines = layer->shape.words < 8 ? 1 : layer->shape.words / 8;
-	uint64		bits = layer->shape.words < 8 ? layer->shape.words * 64 : 512;
+	uint64_t	lines = layer->shape.words < 8 ? 1 : layer->shape.words / 8;
+	uint64_t	bits = layer->shape.words < 8 ? layer->shape.words * 64 : 512;
 
 	for (unsigned group = 1; group <= layer->shape.groups; group++)
 	{
-		uint64		group_hash = bf_mix64(hash + group * UINT64_C(0x9E3779B97F4A7C15));
-		uint64		line = (uint64) (((unsigned __int128) group_hash * lines) >> 64);
-		uint64		x = group_hash & UINT32_MAX;
+		uint64_t	group_hash = bf_mix64(hash + group * UINT64_C(0x9E3779B97F4A7C15));
+		uint64_t	line = (uint64_t) (((unsigned __int128) group_hash * lines) >> 64);
+		uint64_t	x = group_hash & UINT32_MAX;
 
 		for (unsigned i = 0; i < layer->shape.probes; i++)
 		{
-			uint64		position = x * bits >> 32;
+			uint64_t	position = x * bits >> 32;
 
 			if ((layer->data[line * 64 + position / 8] >> (position % 8) & 1) == 0)
 				return false;
@@ -268,7 +255,7 @@ naive_lines(const bf_layer *layer, uint64 hash)
 }
 
 static bool
-naive_contains(const bf_filter *filter, uint64 hash)
+naive_contains(const bf_filter *filter, uint64_t hash)
 {
 	for (unsigned i = 0; i < filter->layers; i++)
 	{
@@ -281,9 +268,9 @@ naive_contains(const bf_filter *filter, uint64 hash)
 		}
 		else if (layer->form == BF_FORM_LIST)
 		{
-			for (uint32 j = 0; j < layer->count; j++)
+			for (uint32_t j = 0; j < layer->count; j++)
 			{
-				if (bf_load64(layer->data + (Size) j * 8) == hash)
+				if (bf_load64(layer->data + (size_t) j * 8) == hash)
 					return true;
 			}
 		}
@@ -298,23 +285,22 @@ naive_contains(const bf_filter *filter, uint64 hash)
  * ----------------------------------------------------------------
  */
 
+/* Pieces are in a block of their own, which the next one replaces. */
 typedef struct Store
 {
-	const uint8 *bytes;
-	Size		n;
-	uint8	   *piece;
+	Bytes		all;
+	Bytes		piece;
 } Store;
 
-static const uint8 *
-fetch_piece(void *arg, uint64 offset, Size n)
+static const uint8_t *
+fetch_piece(void *arg, uint64_t offset, size_t n)
 {
 	Store	   *store = arg;
 
-	CHECK(offset <= store->n && n <= store->n - offset, "a piece of %zu bytes at %lu of %zu", n, offset, store->n);
-	free(store->piece);
-	store->piece = malloc(n + (n == 0));
-	memcpy(store->piece, store->bytes + offset, n);
-	return store->piece;
+	CHECK(offset <= store->all.n && n <= store->all.n - offset, "a piece of %zu bytes at %lu of %zu", n, offset, store->all.n);
+	bytes_free(store->piece);
+	store->piece = bytes_copy(store->all.bytes + offset, n);
+	return store->piece.bytes;
 }
 
 /* ----------------------------------------------------------------
@@ -326,17 +312,17 @@ fetch_piece(void *arg, uint64 offset, Size n)
 
 /* Some hashes to ask for: of keys that are there, of their neighbours, of others. */
 static void
-choose_probes(const bf_filter *filter, uint64 seed, uint64 *hashes)
+choose_probes(const bf_filter *filter, uint64_t seed, uint64_t *hashes)
 {
 	for (unsigned i = 0; i < PROBES; i++)
 	{
 		const bf_layer *layer = &filter->layer[i % filter->layers];
-		const uint8 *list = layer->form == BF_FORM_LIST ? layer->data : layer->list;
+		const uint8_t *list = layer->form == BF_FORM_LIST ? layer->data : layer->list;
 
 		hashes[i] = bf_mix64(i % 2 ? i / 4 : seed + i);
 		if (i % 4 == 3 && layer->form != BF_FORM_LINES && layer->count > 0)
 		{
-			uint64		number = bf_load64(list + (seed + i) % layer->count * 8);
+			uint64_t	number = bf_load64(list + (seed + i) % layer->count * 8);
 
 			if (layer->table.buckets > 0)
 				number = hash_of_number(layer->table, number);
@@ -348,16 +334,15 @@ choose_probes(const bf_filter *filter, uint64 seed, uint64 *hashes)
 }
 
 static void
-ask(const bf_filter *filter, const Exact *copy, uint64 seed, bool valid)
+check_answers(const bf_filter *filter, Bytes bytes, uint64_t seed, bool valid)
 {
-	uint64		hashes[PROBES];
+	uint64_t	hashes[PROBES];
 	bool		found[PROBES];
-	Store		store = {copy->bytes, copy->n, NULL};
+	Store		store = {bytes, {NULL, 0}};
 	bf_filter	far;
-	bool		of_size;
 
 	choose_probes(filter, seed, hashes);
-	CHECK(bf_filter_open_pieces(&far, copy->n, fetch_piece, &store) == NULL, "cannot be opened in pieces");
+	CHECK(bf_filter_open_pieces(&far, test_host, bytes.n, fetch_piece, &store) == NULL, "cannot be opened in pieces");
 	bf_filter_contains_many(filter, hashes, PROBES, found);
 	for (unsigned i = 0; i < PROBES; i++)
 	{
@@ -372,17 +357,14 @@ ask(const bf_filter *filter, const Exact *copy, uint64 seed, bool valid)
 	}
 
 	/* what the size tells */
-	of_size = bf_filter_of_size(&far, copy->n);
-	if (of_size && valid)
-	{
-		CHECK(far.kind == filter->kind && filter->layers == 1 && far.key_class == filter->key_class &&
-			  far.scheme == filter->scheme && filter->layer[0].form == BF_FORM_LINES &&
-			  bf_shape_equal(far.layer[0].shape, filter->layer[0].shape) &&
-			  far.layer[0].offset == filter->layer[0].offset, "the size tells another filter");
-		for (unsigned i = 0; i < PROBES; i++)
-			CHECK(found[i] == bf_filter_contains_pieces(&far, fetch_piece, &store, hashes[i]), "differs by size");
-	}
-	free(store.piece);
+	if (!bf_filter_of_size(&far, test_host, bytes.n) || !valid)
+		return;
+	CHECK(far.header.kind == filter->header.kind && filter->layers == 1 &&
+		  far.header.class.code == filter->header.class.code && far.header.class.scheme == filter->header.class.scheme &&
+		  filter->layer[0].form == BF_FORM_LINES && bf_shape_equal(far.layer[0].shape, filter->layer[0].shape) &&
+		  far.layer[0].offset == filter->layer[0].offset, "the size tells another filter");
+	for (unsigned i = 0; i < PROBES; i++)
+		CHECK(found[i] == bf_filter_contains_pieces(&far, fetch_piece, &store, hashes[i]), "differs by size");
 }
 
 /*
@@ -390,322 +372,342 @@ ask(const bf_filter *filter, const Exact *copy, uint64 seed, bool valid)
  * promises no more than safe probing: looking up the others is not safe.
  */
 static bool
-numbers_in_range(const bf_filter *filter)
+numbers_in_range(const bf_layer *layer)
 {
-	const bf_layer *layer = &filter->layer[0];
-
-	if (layer->form != BF_FORM_TABLE)
-		return true;
-	for (uint32 i = 0; i < layer->count; i++)
+	for (uint32_t i = 0; layer->form == BF_FORM_TABLE && i < layer->count; i++)
 	{
-		if (bf_load64(layer->list + (Size) i * 8) >= bf_table_range(layer->table))
+		if (bf_load64(layer->list + (size_t) i * 8) >= bf_table_range(layer->table))
 			return false;
 	}
 	return true;
 }
 
 static void
-count(const bf_filter *filter, uint64 seed, bool valid)
+check_folding(const bf_layer *layer)
+{
+	for (unsigned factor = 2; factor < 4; factor++)
+	{
+		bf_shape	shape;
+		Bytes		folded;
+
+		if (!bf_lines_can_fold(layer->shape, factor))
+			continue;
+		folded = bytes_allocate((size_t) layer->shape.words / factor * 8);
+		shape = bf_lines_fold(test_host, folded.bytes, layer->data, layer->shape, factor);
+		CHECK(bf_lines_bits_set(test_host, folded.bytes, shape.words) ==
+			  bf_lines_folded_bits(test_host, layer->data, layer->shape, factor), "bits of a folded layer");
+	}
+}
+
+static void
+check_counts(const bf_layer *layer, uint64_t seed, bool valid)
+{
+	uint64_t	distinct = bf_layer_distinct(test_host, layer);
+	uint64_t	seen = 0;
+	size_t		n = 0;
+
+	for (uint32_t i = 0; i < layer->count; i++)
+	{
+		uint64_t	number = bf_load64(layer->list + (size_t) i * 8);
+		unsigned	copies = bf_layer_copies(layer, number);
+
+		CHECK(i >= 50 || !valid || (copies == naive_copies(layer, number) && copies <= BF_MAX_COUNT && copies > 0),
+			  "%u copies", copies);
+	}
+	bf_layer_copies(layer, bf_table_number(layer->table, seed));
+	if (layer->form == BF_FORM_TABLE)
+	{
+		size_t		room = (size_t) layer->used;
+		uint64_t   *numbers = memory_allocate(&test_memory, sizeof(uint64_t) * room);
+
+		n = bf_table_numbers(test_host, layer->data, layer->table, numbers, room);
+		for (size_t i = 0; valid && i < n; i++)
+		{
+			CHECK(numbers[i] < bf_table_range(layer->table), "number out of range");
+			CHECK(bf_table_find(layer->data, layer->table, numbers[i]), "number not found");
+			seen += bf_layer_listed(layer, numbers[i]) > 0;
+		}
+	}
+	CHECK(!valid || (n == layer->used && distinct == n + layer->count - seen), "distinct");
+}
+
+static void
+check_estimates(const bf_filter *filter, uint64_t seed, bool valid)
 {
 	bf_census	census = bf_filter_census(filter);
 
-	if (valid)
-		CHECK(isfinite(census.keys) && census.keys >= 0 && census.fpp >= 0 && census.fpp <= 1 + 1e-9,
-			  "census: %g keys, fpp %g", census.keys, census.fpp);
+	CHECK(!valid || (isfinite(census.keys) && census.keys >= 0 && census.fpp >= 0 && census.fpp <= 1 + 1e-9),
+		  "census: %g keys, fpp %g", census.keys, census.fpp);
 	for (unsigned i = 0; i < filter->layers; i++)
 	{
 		const bf_layer *layer = &filter->layer[i];
 
-		if (valid && bf_layer_is_empty(layer))
-			CHECK(bf_layer_census(layer).keys == 0 && bf_layer_census(layer).fpp == 0, "keys in an empty layer");
+		census = bf_layer_census(test_host, layer);
+		CHECK(!valid || !bf_layer_is_empty(test_host, layer) || (census.keys == 0 && census.fpp == 0), "keys in an empty layer");
 		if (layer->form == BF_FORM_LINES)
-		{
-			for (unsigned factor = 2; factor < 4; factor++)
-			{
-				uint8	   *folded;
-				bf_shape	shape;
-
-				if (!bf_lines_can_fold(layer->shape, factor))
-					continue;
-				folded = malloc((Size) layer->shape.words / factor * 8);
-				shape = bf_lines_fold(folded, layer->data, layer->shape, factor);
-				CHECK(bf_lines_bits_set(folded, shape.words) == bf_lines_folded_bits(layer->data, layer->shape, factor),
-					  "bits of a folded layer");
-				free(folded);
-			}
-		}
+			check_folding(layer);
 	}
-	if (filter->kind == BF_KIND_CUCKOO)
-	{
-		const bf_layer *layer = &filter->layer[0];
-		uint64		distinct = bf_layer_distinct(layer);
-		uint64		seen = 0;
-
-		for (uint32 i = 0; i < layer->count; i++)
-		{
-			uint64		number = bf_load64(layer->list + (Size) i * 8);
-			unsigned	copies = bf_layer_copies(layer, number);
-
-			if (i >= 50 || !valid)
-				continue;
-			CHECK(copies == naive_copies(layer, number) && copies <= BF_MAX_COUNT && copies > 0, "%u copies", copies);
-		}
-		bf_layer_copies(layer, bf_table_number(layer->table, seed));
-		if (layer->form == BF_FORM_TABLE)
-		{
-			Size		room = (Size) layer->used;
-			uint64	   *numbers = malloc(sizeof(uint64) * (room + (room == 0)));
-			Size		n = bf_table_numbers(layer->data, layer->table, numbers, room);
-
-			for (Size i = 0; valid && i < n; i++)
-			{
-				CHECK(numbers[i] < bf_table_range(layer->table), "number out of range");
-				CHECK(bf_table_find(layer->data, layer->table, numbers[i]), "number not found");
-				seen += bf_layer_listed(layer, numbers[i]) > 0;
-			}
-			CHECK(!valid || n == layer->used, "%zu numbers, %lu used", n, layer->used);
-			CHECK(!valid || distinct == n + layer->count - seen, "distinct");
-			free(numbers);
-		}
-	}
+	if (filter->header.kind == BF_KIND_CUCKOO)
+		check_counts(&filter->layer[0], seed, valid);
 }
 
+/* The structure is written back as it was read. */
 static void
-write_again(const bf_filter *filter, const Exact *copy, bool valid)
+check_writing(const bf_filter *filter, Bytes bytes, bool valid)
 {
 	bf_filter	again = *filter;
-	uint64		size = bf_filter_size(&again);
-	uint8	   *bytes;
-	char	   *text;
-	Size		length = bf_base64_encoded_size(copy->n);
-	Size		n;
-	Size		bad;
+	Bytes		copy = bytes_allocate(bytes.n);
 
-	CHECK(size == copy->n, "size %lu of %zu", size, copy->n);
-	bytes = malloc(copy->n);
-	memset(bytes, 0xEE, copy->n);
-	bf_filter_write(&again, bytes, copy->n);
-	CHECK(memcmp(bytes, copy->bytes, BF_HEADER_BYTES) == 0, "header differs");
+	CHECK(bf_filter_size(&again) == bytes.n, "size %lu of %zu", bf_filter_size(&again), bytes.n);
+	bf_filter_write(&again, copy.bytes, copy.n);
+	CHECK(memcmp(bytes.bytes, copy.bytes, BF_HEADER_BYTES) == 0, "header differs");
 	for (unsigned i = 0; i < again.layers; i++)
 	{
 		const bf_layer *from = &filter->layer[i];
 		const bf_layer *to = &again.layer[i];
-		Size		head = (Size) bf_layer_head_bytes(from);
+		size_t		head = (size_t) bf_layer_head_bytes(from);
 
 		CHECK(from->offset == to->offset && from->list_offset == to->list_offset, "layer %u is elsewhere", i);
 		CHECK(head == 0 || memcmp(from->data - head, to->data - head, head) == 0, "lengths of layer %u differ", i);
-		memcpy(to->data, from->data, (Size) bf_layer_bytes(from) - head);
+		memcpy(to->data, from->data, (size_t) bf_layer_bytes(from) - head);
 	}
-	CHECK(!valid || memcmp(bytes, copy->bytes, copy->n) == 0, "bytes differ");
-	free(bytes);
-
-	text = malloc(length);
-	bytes = malloc(copy->n);
-	bf_base64_encode(text, copy->bytes, copy->n);
-	CHECK(bf_base64_decoded_size(text, length, &n) && n == copy->n, "base64 size");
-	CHECK(bf_base64_decode(bytes, text, length, &bad) && memcmp(bytes, copy->bytes, n) == 0, "base64");
-	free(text);
-	free(bytes);
+	CHECK(!valid || bytes_equal(bytes, copy), "bytes differ");
 }
 
 /* Any bytes as base64: malformed, or the one text of what they stand for. */
 static void
-decode_text(const uint8 *data, Size length)
+decode_text(const uint8_t *data, size_t length)
 {
-	Exact		text = exact_copy(data, length);
-	Size		n;
-	Size		bad = 0;
+	const char *text = (const char *) bytes_copy(data, length).bytes;
+	char	   *again = memory_allocate(&test_memory, length);
+	Bytes		bytes;
+	size_t		n;
+	size_t		bad = 0;
 
-	if (bf_base64_decoded_size((char *) text.bytes, length, &n))
+	if (!bf_base64_decoded_size(text, length, &n))
+		return;
+	bytes = bytes_allocate(n);
+	if (bf_base64_decode(test_host, bytes.bytes, text, length, &bad))
 	{
-		uint8	   *bytes = malloc(n + (n == 0));
-
-		if (bf_base64_decode(bytes, (char *) text.bytes, length, &bad))
-		{
-			char	   *again = malloc(length + (length == 0));
-
-			CHECK(bf_base64_encoded_size(n) == length, "base64 size");
-			bf_base64_encode(again, bytes, n);
-			CHECK(memcmp(again, text.bytes, length) == 0, "another text for the same bytes");
-			free(again);
-		}
-		else
-			CHECK(bad < length, "bad digit at %zu of %zu", bad, length);
-		free(bytes);
+		CHECK(bf_base64_encoded_size(n) == length, "base64 size");
+		bf_base64_encode(test_host, again, bytes.bytes, n);
+		CHECK(memcmp(again, text, length) == 0, "another text for the same bytes");
 	}
-	exact_free(&text);
+	else
+		CHECK(bad < length, "bad digit at %zu of %zu", bad, length);
 }
 
 /* ----------------------------------------------------------------
- * A filter from outside as the beginning of a larger one
+ * A filter from outside as the beginning of another one
  * ----------------------------------------------------------------
  */
 
+static const uint64_t continued_keys[] = {5, 0, UINT64_MAX, UINT64_C(1) << 63, 77, 78, 79, 80, 81, 82, 83, 84};
+
+#define CONTINUED_KEYS	(sizeof(continued_keys) / sizeof(continued_keys[0]))
+
+static const bf_key_class integer_class = {BF_SCHEME_CANONICAL, BF_CLASS_INTEGER, 0, NULL};
+
+/* The filter as it is, in its own geometry. */
+static void
+change_nothing(void *arg)
+{
+	(void) arg;
+}
+
+static void
+add_keys(void *arg)
+{
+	bf_mutable_change(arg, BF_ADD, &integer_class, continued_keys, CONTINUED_KEYS);
+}
+
+static void
+add_keys_as_to_variable(void *arg)
+{
+	Operation	operation = {.filter = arg, .class = &integer_class, .hashes = continued_keys, .n = CONTINUED_KEYS};
+
+	change(&operation);
+}
+
+static const bf_filter *itself;
+
+/* With itself: a union or sum, or an intersection. */
+static void
+combine(void *arg)
+{
+	bf_mutable *filter = arg;
+
+	if (filter->header.kind == BF_KIND_BLOOM)
+	{
+		bf_bloom_unite(&filter->bloom, itself);
+		bf_bloom_sort_layers(&filter->bloom);
+	}
+	else
+	{
+		bf_cuckoo_merge(&filter->cuckoo, itself);
+		bf_cuckoo_sort(&filter->cuckoo);
+	}
+}
+
+static void
+intersect(void *arg)
+{
+	bf_bloom_intersect(&((bf_mutable *) arg)->bloom, itself);
+}
+
+static void
+compact(void *arg)
+{
+	bf_bloom_compact(&((bf_mutable *) arg)->bloom);
+}
+
+static void
+remove_keys(void *arg)
+{
+	bf_mutable *filter = arg;
+
+	if (filter->header.kind == BF_KIND_CUCKOO)
+		bf_mutable_change(filter, BF_REMOVE, &integer_class, continued_keys, CONTINUED_KEYS);
+}
+
+/* One of these on a filter that is loaded, and what becomes of it. */
 typedef struct Continuation
 {
 	const bf_filter *filter;
-	uint64		seed;
-	bool		add;
-	struct varlena *image;
+	void		(*work) (void *filter);
+	bool		finish;
+	Bytes		result;
 } Continuation;
-
-static const uint64 continued_keys[] = {5, 0, UINT64_MAX, UINT64_C(1) << 63, 77, 78, 79, 80, 81, 82, 83, 84};
-
-#define CONTINUED_KEYS	(sizeof(continued_keys) / sizeof(continued_keys[0]))
 
 static void
 continue_filter(void *arg)
 {
-	Continuation *work = arg;
-	AnyBuilder	builder;
+	Continuation *continuation = arg;
+	bf_mutable	filter;
+	Operation	operation = {.filter = &filter};
 
-	build_load(&builder, CurrentMemoryContext, work->filter);
-	if (work->add)
-	{
-		KeyClass	class = {BF_SCHEME_CANONICAL, BF_CLASS_INTEGER, 0, NULL};
+	bf_mutable_load(&filter, test_host, continuation->filter);
+	if (filter.header.kind == BF_KIND_BLOOM && filter.bloom.is_state)
+		filter.bloom.list_bound = BF_MAX_LIST;	/* a partial state may be any list */
+	itself = continuation->filter;
+	continuation->work(&filter);
+	bf_mutable_contains(&filter, continued_keys[0]);
+	if (continuation->finish)
+		finish(&operation);
+	else
+		flatten(&operation);
+	bf_mutable_free(&filter);
+	continuation->result = operation.result;
+}
 
-		if (builder.base.frame->key_class == BF_CLASS_NONE)
-			build_set_class(&builder.base, &class);
-		builder.base.methods->add_many(&builder.base, continued_keys, CONTINUED_KEYS);
-	}
-	work->image = build_flat(&builder.base);
+/* The result is valid, and has all keys that it should have; false if it is too large. */
+static bool
+check_continuation(Continuation *continuation, uint64_t seed)
+{
+	const bf_filter *filter = continuation->filter;
+	bool		adds = continuation->work == add_keys || continuation->work == add_keys_as_to_variable;
+	bf_filter	result;
+	uint64_t	hashes[PROBES];
+
+	if (host_run(continue_filter, continuation, 0) != HOST_DONE)
+		return false;
+	open_valid(&result, continuation->result, filter->header.kind);
+	CHECK(!continuation->finish || !bf_filter_is_unfinished(&result), "still unfinished");
+	for (size_t i = 0; adds && i < CONTINUED_KEYS && filter->header.max_layers == 0; i++)
+		CHECK(bf_filter_contains(&result, continued_keys[i]), "a new key is lost");
+	choose_probes(filter, seed, hashes);
+	for (unsigned i = 0; i < PROBES && !(adds && filter->header.max_layers > 0); i++)
+		CHECK(!bf_filter_contains(filter, hashes[i]) || bf_filter_contains(&result, hashes[i]), "a key is lost");
+	return true;
 }
 
 static void
-finish_filter(void *arg)
+go_on(const bf_filter *filter, Bytes bytes, uint64_t seed)
 {
-	Continuation *work = arg;
-	AnyBuilder	builder;
+	bool		bloom = filter->header.kind == BF_KIND_BLOOM;
+	bool		unfinished = bf_filter_is_unfinished(filter);
+	Continuation continuation = {.filter = filter, .work = change_nothing};
+	bool		declared = unfinished && filter->layer[0].capacity > 0;	/* for perhaps too many keys */
 
-	build_load(&builder, CurrentMemoryContext, work->filter);
-	work->image = builder.base.methods->finish(&builder.base);
-}
-
-static void
-go_on(const bf_filter *filter, const Exact *copy, uint64 seed)
-{
-	Continuation work = {filter, seed, false, NULL};
-	bf_filter	larger;
-	uint64		hashes[PROBES];
-	const char *problem;
-
-	CHECK(shim_run(continue_filter, &work) == SHIM_DONE, "cannot be loaded: %s", shim_message);
-	CHECK(VARSIZE_ANY_EXHDR(work.image) == copy->n && memcmp(VARDATA(work.image), copy->bytes, copy->n) == 0,
-		  "a builder changes it");
-
-	/* as an aggregate's state it may have any shape that is valid */
-	if (filter->layer[0].capacity == 0)
-	{
-		CHECK(shim_run(finish_filter, &work) == SHIM_DONE, "cannot be finished: %s", shim_message);
-		problem = bf_filter_validate((uint8 *) VARDATA(work.image), VARSIZE_ANY_EXHDR(work.image), filter->kind);
-		CHECK(problem == NULL, "finished: %s", problem);
-		bf_filter_open(&larger, (uint8 *) VARDATA(work.image), VARSIZE_ANY_EXHDR(work.image));
-		CHECK(larger.layer[0].capacity > 0, "still unfinished");
-		choose_probes(filter, seed, hashes);
-		for (unsigned i = 0; i < PROBES; i++)
-			CHECK(!bf_filter_contains(filter, hashes[i]) || bf_filter_contains(&larger, hashes[i]), "a key is lost at the end");
-	}
+	CHECK(check_continuation(&continuation, seed) || declared, "cannot be loaded");
+	CHECK(declared || bytes_equal(bytes, continuation.result), "loading changes it");
+	continuation.finish = unfinished;
+	CHECK(!unfinished || check_continuation(&continuation, seed) || declared, "cannot be finished");
 
 	/* sizing another layer takes milliseconds */
-	if (filter->kind == BF_KIND_BLOOM && seed % 16 != 0)
+	if (bloom && seed % 16 != 0)
 		return;
-	work.add = true;
-	if (shim_run(continue_filter, &work) == SHIM_ERROR)
-		return;					/* too large */
-	problem = bf_filter_validate((uint8 *) VARDATA(work.image), VARSIZE_ANY_EXHDR(work.image), filter->kind);
-	CHECK(problem == NULL, "with more keys: %s", problem);
-	bf_filter_open(&larger, (uint8 *) VARDATA(work.image), VARSIZE_ANY_EXHDR(work.image));
-	if (filter->max_layers > 0)
+	continuation.work = add_keys;
+	check_continuation(&continuation, seed);
+	if (unfinished || bf_filter_is_empty(filter))
 		return;
-	for (Size i = 0; i < CONTINUED_KEYS; i++)
-		CHECK(bf_filter_contains(&larger, continued_keys[i]), "a new key is lost");
-	choose_probes(filter, seed, hashes);
-	for (unsigned i = 0; i < PROBES; i++)
-		CHECK(!bf_filter_contains(filter, hashes[i]) || bf_filter_contains(&larger, hashes[i]), "a key is lost");
+	continuation.work = add_keys_as_to_variable;
+	check_continuation(&continuation, seed);
+	continuation.work = combine;
+	check_continuation(&continuation, seed);
+	continuation.work = compact;
+	CHECK(!bloom || check_continuation(&continuation, seed), "cannot be compacted");
+	continuation.work = intersect;
+	CHECK(!bloom || filter->layers > 1 || check_continuation(&continuation, seed), "cannot be intersected");
 }
 
 /* All that changes a filter, on one that was damaged: any error, but no harm. */
 static void
-change_damaged(void *arg)
+change_damaged(const bf_filter *filter, uint64_t seed)
 {
-	Continuation *work = arg;
-	AnyBuilder	builder;
+	static void (*const works[]) (void *) = {add_keys, add_keys_as_to_variable, remove_keys, combine, compact, intersect};
+	bool		bloom = filter->header.kind == BF_KIND_BLOOM;
+	Continuation continuation = {.filter = filter, .work = works[seed / 32 % (bloom ? 6 : 4)], .finish = seed & 1};
 
-	build_load(&builder, CurrentMemoryContext, work->filter);
-	if (builder.base.frame->kind == BF_KIND_CUCKOO)
-	{
-		for (Size i = 0; i < CONTINUED_KEYS; i++)
-			cuckoo_build_remove(&builder.cuckoo, continued_keys[i]);
-		if (work->filter->layer[0].table.buckets > 0)
-		{
-			cuckoo_build_merge_filter(&builder.cuckoo, work->filter);
-			cuckoo_build_sort(&builder.cuckoo);
-		}
-	}
-	builder.base.methods->add_many(&builder.base, continued_keys, CONTINUED_KEYS);
-	builder.base.methods->contains(&builder.base, work->seed);
-	build_flat(&builder.base);
-	builder.base.methods->finish(&builder.base);
+	if ((continuation.work == combine && bf_filter_is_unfinished(filter)) ||
+		(continuation.work == intersect && filter->layers > 1))
+		continuation.work = add_keys;
+	host_run(continue_filter, &continuation, 0);
 }
 
 /* ---------------------------------------------------------------- */
 
 static void
-try_filter(const uint8 *bytes, Size n)
+try_filter(Bytes bytes)
 {
-	Exact		copy = exact_copy(bytes, n);
 	bf_filter	filter;
-	bool		opened = bf_filter_open(&filter, copy.bytes, n) == NULL;
-	bool		bloom = bf_filter_validate(copy.bytes, n, BF_KIND_BLOOM) == NULL;
-	bool		cuckoo = bf_filter_validate(copy.bytes, n, BF_KIND_CUCKOO) == NULL;
+	bool		opened = bf_filter_open(&filter, test_host, bytes.bytes, bytes.n) == NULL;
+	bool		bloom = bf_filter_validate(test_host, bytes.bytes, bytes.n, BF_KIND_BLOOM) == NULL;
+	bool		cuckoo = bf_filter_validate(test_host, bytes.bytes, bytes.n, BF_KIND_CUCKOO) == NULL;
 	bool		valid = bloom || cuckoo;
-	uint64		seed = n;
+	uint64_t	seed = bytes.n;
 
 	CHECK(!(bloom && cuckoo), "both kinds at once");
 	CHECK(opened || !valid, "valid, but cannot be opened");
-	if (opened)
-	{
-		for (Size i = 0; i < n && i < 64; i++)
-			seed = bf_mix64(seed + copy.bytes[n - 1 - i]);
-		ask(&filter, &copy, seed, valid);
-		if (numbers_in_range(&filter))
-			count(&filter, seed, valid);
-		write_again(&filter, &copy, valid);
-		CHECK(!valid || filter.kind == (bloom ? BF_KIND_BLOOM : BF_KIND_CUCKOO), "kind");
-	}
+	if (!opened)
+		return;
+	CHECK(!valid || filter.header.kind == (bloom ? BF_KIND_BLOOM : BF_KIND_CUCKOO), "kind");
+	for (size_t i = 0; i < bytes.n && i < 64; i++)
+		seed = bf_mix64(seed + bytes.bytes[bytes.n - 1 - i]);
+	check_answers(&filter, bytes, seed, valid);
+	if (numbers_in_range(&filter.layer[0]))
+		check_estimates(&filter, seed, valid);
+	check_writing(&filter, bytes, valid);
 	if (valid)
-		go_on(&filter, &copy, seed);
-	else if (opened)
-	{
-		Continuation work = {&filter, seed, true, NULL};
-
-		/* seldom, as it takes long */
-		if (seed % 32 == 0)
-			shim_run(continue_filter, &work);
-		else if (seed % 32 == 1)
-			shim_run(change_damaged, &work);
-	}
-	exact_free(&copy);
+		go_on(&filter, bytes, seed);
+	else if (seed % 32 < 2)
+		change_damaged(&filter, seed);	/* seldom, as it takes long */
 }
 
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	bf_poll = shim_poll;
-	if (size > 0 && (data[0] == 'B' || data[0] == 'C'))
-		try_filter(data, size);
-	else if (size > 0 && data[0] == 'T')
+	if (size > 0 && data[0] == 'T')
 		decode_text(data + 1, size - 1);
 	else
 	{
 		Input		input = {data, size};
-		Size		n = 0;
-		uint8	   *bytes = build_bytes(&input, &n);
+		bool		raw = size > 0 && (data[0] == 'B' || data[0] == 'C');
+		Bytes		bytes = raw ? bytes_copy(data, size) : build_bytes(&input);
 
-		if (bytes != NULL)
-			try_filter(bytes, n);
-		free(bytes);
+		if (bytes.bytes != NULL)
+			try_filter(bytes);
 	}
-	shim_free_all();
+	host_clean();
 	return 0;
 }

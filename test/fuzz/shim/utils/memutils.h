@@ -1,4 +1,0 @@
-/*
- * memutils.h
- *		Nothing that postgres.h of the shim does not have.
- */
