@@ -7,8 +7,8 @@
 
 #include "compat.h"
 
-/* A state that is a value, as an unfinished filter. */
-extern struct varlena *aggregate_export_state(struct varlena *image);
+/* What is to be printed or sent: a state becomes an unfinished filter. */
+extern struct varlena *aggregate_export(struct varlena *image);
 
 /* Where the state of the calling aggregate lives; an error for other callers. */
 extern MemoryContext aggregate_context(FunctionCallInfo fcinfo);

@@ -62,11 +62,20 @@ builder_finish(bf_mutable *filter)
  * ----------------------------------------------------------------
  */
 
+/* Describe the flat form; the server flattens an object to carry it elsewhere. */
+static uint64
+filter_object_describe(FilterObject *object, bf_filter *description)
+{
+	if (object->filter.header.kind == BF_KIND_BLOOM)
+		return bf_bloom_describe_to_travel(&object->filter.bloom, description);
+	return bf_mutable_describe(&object->filter, description);
+}
+
 static Size
 filter_object_flat_size(ExpandedObjectHeader *header)
 {
 	bf_filter	description;
-	uint64		size = bf_mutable_describe(&((FilterObject *) header)->filter, &description);
+	uint64		size = filter_object_describe((FilterObject *) header, &description);
 
 	if (size + VARHDRSZ > BF_MAX_BYTES)
 		bf_fail(server_host(NULL), BF_FAIL_BYTES, size + VARHDRSZ, NULL);
@@ -76,12 +85,12 @@ filter_object_flat_size(ExpandedObjectHeader *header)
 static void
 filter_object_flatten(ExpandedObjectHeader *header, void *result, Size allocated_size)
 {
-	bf_mutable *filter = &((FilterObject *) header)->filter;
+	FilterObject *object = (FilterObject *) header;
 	bf_filter	description;
 
-	bf_mutable_describe(filter, &description);
+	(void) filter_object_describe(object, &description);
 	SET_VARSIZE(result, allocated_size);
-	bf_mutable_write(filter, &description, (uint8 *) VARDATA(result), allocated_size - VARHDRSZ);
+	bf_mutable_write(&object->filter, &description, (uint8 *) VARDATA(result), allocated_size - VARHDRSZ);
 }
 
 static const ExpandedObjectMethods filter_object_methods = {filter_object_flat_size, filter_object_flatten};

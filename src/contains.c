@@ -257,6 +257,22 @@ probe_anywhere(Probe *probe, Datum value, const KeyClass *class, uint64 hash)
 	return bf_filter_contains(filter, hash);
 }
 
+/* Are two headers the same?  Without a branch for each word. */
+static inline bool
+same_header(const char *a, const uint8 *b)
+{
+	uint64		difference = 0;
+
+	StaticAssertStmt(BF_HEADER_BYTES == 28, "offsets below are for 28 bytes");
+	for (int i = 0; i < 4; i++)
+	{
+		int			at = i < 3 ? i * 8 : BF_HEADER_BYTES - 8;
+
+		difference |= bf_load64(a + at) ^ bf_load64(b + at);
+	}
+	return difference == 0;
+}
+
 /*
  * May the filter hold the key?  Two cases are short: the flat filter of one layer
  * of lines that the last row had (the result of a subquery, a constant, a
@@ -269,7 +285,7 @@ probe_one(Probe *probe, Datum value, const KeyClass *class, uint64 hash)
 
 	if (VARATT_IS_4B_U(image))
 	{
-		if (VARSIZE(image) == probe->flat_size && memcmp(VARDATA(image), probe->flat_header, BF_HEADER_BYTES) == 0)
+		if (VARSIZE(image) == probe->flat_size && same_header(VARDATA(image), probe->flat_header))
 		{
 			const bf_layer *layer = &probe->filter.layer[0];
 

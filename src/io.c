@@ -66,7 +66,7 @@ filter_in(FunctionCallInfo fcinfo, uint16 kind)
 static struct varlena *
 printable_argument(FunctionCallInfo fcinfo)
 {
-	return aggregate_export_state(PG_DETOAST_DATUM_PACKED(PG_GETARG_DATUM(0)));
+	return aggregate_export(PG_DETOAST_DATUM_PACKED(PG_GETARG_DATUM(0)));
 }
 
 /* Everything else refuses one; the header is enough to see. */

@@ -70,6 +70,7 @@ extern size_t bf_bloom_count_new(bf_bloom *bloom, const uint64_t *hashes, size_t
 
 /* The filter as bytes: describe it, allocate what it needs, write it. */
 extern uint64_t bf_bloom_describe(bf_bloom *bloom, bf_filter *filter);
+extern uint64_t bf_bloom_describe_to_travel(bf_bloom *bloom, bf_filter *filter);
 extern uint64_t bf_bloom_finish(bf_bloom *bloom, bf_filter *filter);
 extern void bf_bloom_write(bf_bloom *bloom, bf_filter *filter, uint8_t *bytes, size_t n);
 

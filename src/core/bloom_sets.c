@@ -5,11 +5,10 @@
  *
  * The rule of merging, for all of them:  Two layers of one shape are merged bit
  * by bit if the result has no more bits set than a full layer: then it is the
- * layer that all keys together would have made.  They are merged as well if side
- * by side they would give no fewer false positives, as when one has the keys of
- * the other.  Otherwise, and if their shapes differ, they stand side by side: no
- * key is lost, each layer is asked, and the false-positive probability of the
- * whole is what the layers add up to.
+ * layer that all keys together would have made.  They are merged as well if one
+ * adds nothing to the other.  Otherwise, and if their shapes differ, they stand
+ * side by side: no key is lost, each layer is asked, and the false-positive
+ * probability of the whole is what the layers add up to.
  *
  * A filter of a fixed size takes everything into one layer, and so do two windows
  * of one geometry, the newest into the newest.  The state of an aggregate never
@@ -57,10 +56,11 @@ layer_is_empty(bf_host host, const bf_bloom_layer *layer)
 		bf_bytes_are_zero(host, layer->lines, layer->size.shape.words * 8);
 }
 
-static double
-lines_fpp(bf_host host, const uint8_t *lines, bf_shape shape)
+/* The bits set in the lines of a layer; none if it is a list. */
+static uint64_t
+own_bits(bf_host host, const bf_bloom_layer *layer)
 {
-	return lines == NULL ? 0.0 : bf_lines_census(host, lines, shape).fpp;
+	return layer->lines == NULL ? 0 : bf_lines_bits_set(host, layer->lines, layer->size.shape.words);
 }
 
 /*
@@ -133,26 +133,20 @@ merge_layer(bf_bloom *bloom, bf_bloom_layer *layer, const bf_bloom_layer *other,
 		return true;
 	}
 
-	/* the usual case needs no copy: lines that have room for other lines */
-	if (layer->lines != NULL && other->lines != NULL &&
-		(both.bits = bf_lines_bits_set_or(host, layer->lines, other->lines, shape.words)) <= full_bits)
-		bf_lines_or(host, lines, other->lines, shape.words);
+	if (layer->lines != NULL && other->lines != NULL)
+		both.bits = bf_lines_bits_set_or(host, layer->lines, other->lines, shape.words);
 	else
-	{
 		lines = lines_of_both(bloom, layer, other, &both);
-		if (both.bits > full_bits)
-		{
-			double		left = lines_fpp(host, layer->lines, shape);
-			double		right = lines_fpp(host, other->lines, shape);
-
-			if (lines_fpp(host, lines, shape) > left + right - left * right)
-			{
-				bf_release(host, lines);
-				return false;
-			}
-		}
-		bf_release(host, layer->lines);
+	if (both.bits > full_bits && both.bits != own_bits(host, layer) && both.bits != own_bits(host, other))
+	{
+		if (lines != layer->lines)
+			bf_release(host, lines);
+		return false;
 	}
+	if (lines != layer->lines)
+		bf_release(host, layer->lines);
+	else
+		bf_lines_or(host, lines, other->lines, shape.words);
 	layer->size.capacity = capacity;
 	layer->keys_left = BF_UNCOUNTED;
 	bf_bloom_install_lines(bloom, layer, lines, both);
@@ -194,6 +188,36 @@ take_layer(bf_bloom *bloom, const bf_layer *from, bool always, bool always_if_fu
 	bf_bloom_insert_layer(bloom, bloom->layers, &other);
 }
 
+/* Hashes of a list that are added together. */
+#define BLOCK		1024
+
+/* Add the keys of a list: a block at a time while there is certainly room for it. */
+static void
+add_list(bf_bloom *bloom, const bf_layer *list)
+{
+	uint64_t	block[BLOCK];
+
+	for (uint32_t start = 0; start < list->count; start += BLOCK)
+	{
+		uint32_t	n = list->count - start < BLOCK ? list->count - start : BLOCK;
+		bf_bloom_layer *layer;
+
+		if (bloom->batched > 0)
+			bf_bloom_apply_batch(bloom);
+		layer = &bloom->layer[0];
+		bf_list_read(block, list->data + (size_t) start * 8, n);
+		if (bloom->layers == 1 && layer->lines != NULL && bf_bloom_reserve(bloom, n))
+			bf_bloom_count_added(layer, bf_lines_add_many(bloom->header.host, layer->lines, layer->size.shape, block, n));
+		else
+		{
+			for (uint32_t i = 0; i < n; i++)
+				bf_bloom_add(bloom, block[i]);
+		}
+		if (start % BF_POLL_EVERY == 0)
+			bf_poll(bloom->header.host);
+	}
+}
+
 /*
  * Add the keys of a list one by one to a filter of one layer, if they certainly
  * have room there.  Many filters of few keys shall not cost a sort of all each.
@@ -211,12 +235,7 @@ add_fitting_list(bf_bloom *bloom, const bf_layer *list)
 		layer->full_bits != UINT64_MAX &&
 		layer->bits_set + ((uint64_t) list->count + BF_BATCH) * shape.probes * shape.groups > layer->full_bits)
 		return false;
-	for (uint32_t i = 0; i < list->count; i++)
-	{
-		bf_bloom_add(bloom, bf_load64(list->data + (size_t) i * 8));
-		if (i % BF_POLL_EVERY == BF_POLL_EVERY - 1)
-			bf_poll(bloom->header.host);
-	}
+	add_list(bloom, list);
 	return true;
 }
 
@@ -260,8 +279,6 @@ compare_capacities(const void *a, const void *b)
 void
 bf_bloom_merge_state(bf_bloom *bloom, const bf_filter *state)
 {
-	bf_host		host = bloom->header.host;
-
 	bf_assert(bf_bloom_can_merge_state(bloom, state));
 	for (unsigned i = 0; i < state->layers; i++)
 	{
@@ -269,12 +286,7 @@ bf_bloom_merge_state(bf_bloom *bloom, const bf_filter *state)
 
 		if (other->form == BF_FORM_LIST)
 		{
-			for (uint32_t j = 0; j < other->count; j++)
-			{
-				bf_bloom_add(bloom, bf_load64(other->data + (size_t) j * 8));
-				if (j % BF_POLL_EVERY == BF_POLL_EVERY - 1)
-					bf_poll(host);
-			}
+			add_list(bloom, other);
 			continue;
 		}
 		bf_bloom_order(bloom);	/* another layer may be the open one then */
@@ -367,7 +379,8 @@ void
 bf_bloom_unite(bf_bloom *bloom, const bf_filter *filter)
 {
 	bf_header  *header = &bloom->header;
-	bool		fixed = header->growth == 0 && filter->header.growth == 0;
+	unsigned	growth = header->growth;
+	bool		fixed = growth == 0 && filter->header.growth == 0;
 	bool		window = is_same_window(bloom, filter);
 
 	if (!window)
@@ -380,8 +393,13 @@ bf_bloom_unite(bf_bloom *bloom, const bf_filter *filter)
 			header->growth = BF_DEFAULT_GROWTH;
 	}
 	header->fpp = header->fpp > filter->header.fpp ? header->fpp : filter->header.fpp;
-	for (unsigned i = 0; i < bloom->layers; i++)
-		bloom->layer[i].full_bits = bf_full_bits(header->growth, bloom->layer[i].size.shape, bloom->layer[i].size.capacity);
+	for (unsigned i = 0; i < bloom->layers && growth != header->growth; i++)
+	{
+		bf_bloom_layer *layer = &bloom->layer[i];
+
+		layer->full_bits = bf_full_bits(header->growth, layer->size.shape, layer->size.capacity);
+		layer->bits_set = own_bits(header->host, layer);
+	}
 	if (!window && filter->layers == 1 && add_fitting_list(bloom, &filter->layer[0]))
 		return;
 	bf_bloom_order(bloom);
