@@ -14,6 +14,7 @@
 #include "fuzz.h"
 
 #define MOST_OPERATIONS		60
+#define MOST_STEPS			40
 #define MOST_KEYS			6000
 #define STATES				3
 
@@ -253,7 +254,7 @@ run_add(Input *input, Subject *subject, bool faults, bool one)
 	if (parameters.aggregate)
 		outcome = host_run(add_to_state, &operation, fault);
 	else
-		outcome = faults && fault % 4 == 0 ? change_step_by_step(&operation) : host_run(change, &operation, fault);
+		outcome = faults && fault % 4 == 0 ? change_step_by_step(&operation, MOST_STEPS) : host_run(change, &operation, fault);
 	if (outcome != HOST_DONE)
 		after_failure(subject);
 	/* try again, as one would */

@@ -14,6 +14,7 @@
 #include "fuzz.h"
 
 #define MOST_OPERATIONS		60
+#define MOST_STEPS			40
 #define MOST_KEYS			1500
 #define SUBJECTS			3
 
@@ -314,7 +315,7 @@ run_change(Subject *subject, bf_change what, const uint64_t *hashes, size_t n, u
 	if (parameters.aggregate)
 		outcome = host_run(add_to_state, &operation, fault);
 	else
-		outcome = fault > 0 && fault % 4 == 0 ? change_step_by_step(&operation) : host_run(change, &operation, fault);
+		outcome = fault > 0 && fault % 4 == 0 ? change_step_by_step(&operation, MOST_STEPS) : host_run(change, &operation, fault);
 	if (outcome != HOST_DONE)
 	{
 		after_failure(subject);
