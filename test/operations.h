@@ -9,6 +9,15 @@
 
 #include "host.h"
 
+static inline int
+compare_hashes(const void *a, const void *b)
+{
+	uint64_t	x = *(const uint64_t *) a;
+	uint64_t	y = *(const uint64_t *) b;
+
+	return x < y ? -1 : x > y;
+}
+
 /* ----------------------------------------------------------------
  * The bytes of filters
  * ----------------------------------------------------------------
@@ -48,6 +57,27 @@ static inline bool
 bytes_equal(Bytes a, Bytes b)
 {
 	return a.n == b.n && memcmp(a.bytes, b.bytes, a.n) == 0;
+}
+
+/* A filter that is stored elsewhere: each piece in a block that the next one replaces. */
+typedef struct Store
+{
+	Bytes		all;
+	Bytes		piece;
+	unsigned	fetches;
+} Store;
+
+static inline const uint8_t *
+fetch_piece(void *arg, uint64_t offset, size_t n)
+{
+	Store	   *store = arg;
+
+	if (offset > store->all.n || n > store->all.n - offset)
+		abort();
+	bytes_free(store->piece);
+	store->piece = bytes_copy(store->all.bytes + offset, n);
+	store->fetches++;
+	return store->piece.bytes;
 }
 
 /* Bytes that must be valid, also after a journey as text. */
@@ -165,6 +195,40 @@ merge_state(void *arg)
 	bf_mutable_merge_state(operation->filter, operation->other);
 }
 
+/* Unions of Bloom filters and sums of cuckoo filters; with a flag in a form without order. */
+static inline void
+unite(void *arg)
+{
+	Operation  *operation = arg;
+	bf_mutable *filter = operation->filter;
+
+	if (filter->header.kind == BF_KIND_BLOOM)
+	{
+		bf_bloom_unite(&filter->bloom, operation->other);
+		if (operation->flag)
+			bf_bloom_sort_layers(&filter->bloom);
+		return;
+	}
+	CHECK(bf_cuckoo_can_merge(&filter->cuckoo, operation->other), "filters do not fit");
+	bf_cuckoo_merge(&filter->cuckoo, operation->other);
+	if (operation->flag)
+		bf_cuckoo_sort(&filter->cuckoo);
+}
+
+static inline void
+intersect(void *arg)
+{
+	Operation  *operation = arg;
+
+	bf_bloom_intersect(&operation->filter->bloom, operation->other);
+}
+
+static inline void
+compact(void *arg)
+{
+	bf_bloom_compact(&((Operation *) arg)->filter->bloom);
+}
+
 /* A filter as bytes; none if it would be too large. */
 static inline Bytes
 flat(bf_mutable *filter)
@@ -172,6 +236,31 @@ flat(bf_mutable *filter)
 	Operation	operation = {.filter = filter};
 
 	return host_run(flatten, &operation, 0) == HOST_DONE ? operation.result : (Bytes) {NULL, 0};
+}
+
+/* Continue a filter by its bytes; false if there are too many of them. */
+static inline bool
+reload(bf_mutable *filter, uint64_t fault_at)
+{
+	Bytes		bytes = flat(filter);
+	bf_filter	value;
+	Operation	operation = {.filter = filter, .other = &value};
+
+	if (bytes.bytes == NULL)
+		return false;
+	open_valid(&value, bytes, filter->header.kind);
+	host_run(load, &operation, fault_at);
+	bytes_free(bytes);
+	return true;
+}
+
+/* Change a filter that nobody else has. */
+static inline void
+change_own(void *arg)
+{
+	Operation  *operation = arg;
+
+	bf_mutable_change(operation->filter, operation->change, operation->class, operation->hashes, operation->n);
 }
 
 /*

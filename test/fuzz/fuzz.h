@@ -112,13 +112,4 @@ hash_at(const HashRun *run, uint64_t i)
 	}
 }
 
-static inline int
-compare_hashes(const void *a, const void *b)
-{
-	uint64_t	x = *(const uint64_t *) a;
-	uint64_t	y = *(const uint64_t *) b;
-
-	return x < y ? -1 : x > y;
-}
-
 #endif							/* FUZZ_H */

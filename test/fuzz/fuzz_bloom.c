@@ -177,7 +177,8 @@ check_bytes(const Subject *subject, Bytes bytes)
 		for (uint32_t j = 0; j < filter.layer[i].count && subject->exact; j++)
 			CHECK(was_added(distinct, bf_load64(filter.layer[i].data + (size_t) j * 8)), "a key that nobody added");
 	}
-	CHECK(!subject->exact || lines || filter.header.max_layers > 0 || listed == distinct, "%lu of %zu keys", listed, distinct);
+	CHECK(!subject->exact || lines || filter.header.max_layers > 0 || (listed >= distinct && listed <= subject->n),
+		  "%lu of %zu keys", listed, distinct);
 }
 
 /* The same for the filter as it is now. */
@@ -265,23 +266,6 @@ run_add(Input *input, Subject *subject, bool faults, bool one)
 }
 
 static void
-run_reload(Input *input, Subject *subject, bool faults)
-{
-	Bytes		bytes = flat(&subject->filter);
-	bf_filter	filter;
-	Operation	operation = {.filter = &subject->filter, .other = &filter};
-
-	if (bytes.bytes == NULL)
-	{
-		after_failure(subject);
-		return;
-	}
-	open_valid(&filter, bytes, BF_KIND_BLOOM);
-	if (run(input, faults, load, &operation) == HOST_FAULT)
-		check_flat(subject);
-}
-
-static void
 run_merge(Input *input, Subject *subject, Subject *other, bool faults)
 {
 	bf_filter	filter;
@@ -306,30 +290,6 @@ run_merge(Input *input, Subject *subject, Subject *other, bool faults)
  * Sets
  * ----------------------------------------------------------------
  */
-
-static void
-unite(void *arg)
-{
-	Operation  *operation = arg;
-
-	bf_bloom_unite(&operation->filter->bloom, operation->other);
-	if (operation->flag)
-		bf_bloom_sort_layers(&operation->filter->bloom);
-}
-
-static void
-intersect(void *arg)
-{
-	Operation  *operation = arg;
-
-	bf_bloom_intersect(&operation->filter->bloom, operation->other);
-}
-
-static void
-compact(void *arg)
-{
-	bf_bloom_compact(&((Operation *) arg)->filter->bloom);
-}
 
 /* Combine two filters; what comes out may become the first of them. */
 static void
@@ -510,7 +470,8 @@ run_operation(Input *input, uint8_t code, int states)
 			break;
 		case 10:
 		case 11:
-			run_reload(input, subject, faults);
+			if (!reload(&subject->filter, faults ? take_byte(input) : 0))
+				after_failure(subject);
 			break;
 		case 12:
 			run_sets(input, subject, other);

@@ -380,24 +380,6 @@ run_remove(Input *input, Subject *subject, bool absent, bool faults)
 }
 
 static void
-run_reload(Subject *subject, uint8_t fault)
-{
-	Bytes		bytes = check_flat(subject);
-	bf_filter	filter;
-	Operation	operation = {.filter = &subject->filter, .other = &filter};
-
-	if (bytes.bytes == NULL)
-	{
-		dead = true;
-		return;
-	}
-	open_valid(&filter, bytes, BF_KIND_CUCKOO);
-	host_run(load, &operation, fault);
-	after_failure(subject);
-	dead = false;
-}
-
-static void
 sort(void *arg)
 {
 	bf_cuckoo_sort(&((Operation *) arg)->filter->cuckoo);
@@ -422,15 +404,6 @@ run_sort(Subject *subject, uint8_t fault)
 	CHECK(once.bytes == NULL || bytes_equal(once, check_flat(subject)), "sorting again changes the bytes");
 }
 
-static void
-merge(void *arg)
-{
-	Operation  *operation = arg;
-
-	CHECK(bf_cuckoo_can_merge(&operation->filter->cuckoo, operation->other), "filters do not fit");
-	bf_cuckoo_merge(&operation->filter->cuckoo, operation->other);
-}
-
 /* Merge one filter or state into another.  Whoever fails there is not used again. */
 static void
 run_merge(Subject *subject, Subject *other, uint8_t fault)
@@ -443,7 +416,7 @@ run_merge(Subject *subject, Subject *other, uint8_t fault)
 	if (dead)
 		return;
 	open_valid(&filter, bytes, BF_KIND_CUCKOO);
-	dead = host_run(parameters.aggregate ? merge_state : merge, &operation, fault) != HOST_DONE;
+	dead = host_run(parameters.aggregate ? merge_state : unite, &operation, fault) != HOST_DONE;
 	if (dead)
 		return;
 	follow_range(subject);
@@ -460,14 +433,14 @@ sum_of(Bytes left, Bytes right)
 	bf_mutable	sum = {.header.kind = 0};
 	bf_filter	a;
 	bf_filter	b;
-	Operation	operation = {.filter = &sum, .other = &a};
+	Operation	operation = {.filter = &sum, .other = &a, .flag = true};
 	Bytes		bytes = {NULL, 0};
 
 	open_valid(&a, left, BF_KIND_CUCKOO);
 	open_valid(&b, right, BF_KIND_CUCKOO);
 	CHECK(host_run(load, &operation, 0) == HOST_DONE, "cannot be loaded");
 	operation.other = &b;
-	if (host_run(merge, &operation, 0) == HOST_DONE && host_run(sort, &operation, 0) == HOST_DONE)
+	if (host_run(unite, &operation, 0) == HOST_DONE)
 		bytes = flat(&sum);
 	bf_mutable_free(&sum);
 	return bytes;
@@ -566,7 +539,8 @@ run_operation(Input *input, uint8_t code)
 				bytes_free(check_flat(subject));
 			break;
 		case 10:
-			run_reload(subject, faults ? take_byte(input) : 0);
+			dead = !reload(&subject->filter, faults ? take_byte(input) : 0);
+			follow_range(subject);
 			break;
 		case 11:
 			run_sort(subject, faults ? take_byte(input) : 0);

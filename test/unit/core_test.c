@@ -306,15 +306,6 @@ test_census(void)
  * ----------------------------------------------------------------
  */
 
-static int
-compare_hashes(const void *a, const void *b)
-{
-	uint64_t	x = *(const uint64_t *) a;
-	uint64_t	y = *(const uint64_t *) b;
-
-	return x < y ? -1 : x > y;
-}
-
 static void
 test_lists(void)
 {
@@ -492,36 +483,11 @@ random_filter(size_t *n)
 	return bytes;
 }
 
-/* A filter stored elsewhere: pieces in a block of their own, counted. */
-typedef struct store
-{
-	const uint8_t *bytes;
-	size_t		n;
-	uint8_t    *piece;
-	unsigned	fetches;
-	bool		outside;
-} store;
-
-static const uint8_t *
-fetch_piece(void *arg, uint64_t offset, size_t n)
-{
-	store	   *s = arg;
-
-	free(s->piece);
-	s->piece = allocate(n);
-	s->fetches++;
-	if (offset > s->n || n > s->n - offset)
-		s->outside = true;
-	else
-		memcpy(s->piece, s->bytes + offset, n);
-	return s->piece;
-}
-
 /* Reading in pieces gives the same answers, from few pieces. */
 static void
 check_pieces(const bf_filter *filter, const uint8_t *bytes, size_t n)
 {
-	store		s = {bytes, n, NULL, 0, false};
+	Store		s = {.all = {(uint8_t *) bytes, n}};
 	bf_filter	far;
 	unsigned	wrong = 0;
 	unsigned	probes = 0;
@@ -537,7 +503,7 @@ check_pieces(const bf_filter *filter, const uint8_t *bytes, size_t n)
 		probes++;
 		wrong += bf_filter_contains(filter, hash) != bf_filter_contains_pieces(&far, fetch_piece, &s, hash);
 	}
-	CHECK(wrong == 0 && !s.outside, "%u wrong answers", wrong);
+	CHECK(wrong == 0, "%u wrong answers", wrong);
 	CHECK(filter->layers > 1 || s.fetches <= probes * 4, "%u fetches", s.fetches);
 	if (bf_filter_of_size(&far, test_host, n))
 		CHECK(far.header.class.code == filter->header.class.code && far.layer[0].shape.words == filter->layer[0].shape.words &&
@@ -547,7 +513,7 @@ check_pieces(const bf_filter *filter, const uint8_t *bytes, size_t n)
 	else
 		CHECK(n + 4 < BF_WIDE_BYTES || filter->layers > 1 || filter->layer[0].form == BF_FORM_LIST ||
 			  filter->header.class.code > BF_CLASS_UUID, "size does not tell the shape");
-	free(s.piece);
+	bytes_free(s.piece);
 }
 
 /* What is written reads back; wide filters tell their shape by their size. */
@@ -814,8 +780,7 @@ test_long_list_in_pieces(void)
 	};
 	bf_filter	filter;
 	uint64_t   *hashes = malloc(N * sizeof(uint64_t));
-	uint8_t    *bytes;
-	store		s = {NULL, 0, NULL, 0, false};
+	Store		s = {.piece = {NULL, 0}};
 	unsigned	lost = 0;
 
 	memset(&filter, 0, sizeof(filter));
@@ -826,9 +791,8 @@ test_long_list_in_pieces(void)
 	filter.header.class.code = BF_CLASS_TEXT;
 	filter.layer[0].form = BF_FORM_LIST;
 	filter.layer[0].count = N;
-	s.n = bf_filter_size(&filter);
-	s.bytes = bytes = malloc(s.n);
-	bf_filter_write(&filter, bytes, s.n);
+	s.all = bytes_allocate(bf_filter_size(&filter));
+	bf_filter_write(&filter, s.all.bytes, s.all.n);
 	for (unsigned i = 0; i < N; i++)
 		hashes[i] = next_random();
 	bf_hashes_sort(test_host, hashes, N);
@@ -838,11 +802,10 @@ test_long_list_in_pieces(void)
 		lost += !bf_filter_contains_pieces(&filter, fetch_piece, &s, hashes[i * 1000 + i % 7]);
 		lost += bf_filter_contains_pieces(&filter, fetch_piece, &s, next_random());
 	}
-	CHECK(lost == 0 && !s.outside, "%u wrong", lost);
+	CHECK(lost == 0, "%u wrong", lost);
 	CHECK(s.fetches < 2000 * 3, "%u fetches for 2000 probes", s.fetches);
-	free(s.piece);
-	free(bytes);
 	free(hashes);
+	host_clean();
 }
 
 /* ----------------------------------------------------------------
