@@ -9,6 +9,14 @@
 
 #include "host.h"
 
+/* Classes of keys: by number and by name. */
+static const bf_key_class key_classes[] = {
+	{BF_SCHEME_CANONICAL, BF_CLASS_INTEGER, 0, NULL},
+	{BF_SCHEME_CANONICAL, BF_CLASS_BYTEA, 0, NULL},
+	{BF_SCHEME_CANONICAL, BF_CLASS_NAMED, 9, "enum mood"},
+	{BF_SCHEME_CANONICAL, BF_CLASS_UUID, 0, NULL}
+};
+
 static inline int
 compare_hashes(const void *a, const void *b)
 {

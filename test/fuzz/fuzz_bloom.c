@@ -54,12 +54,6 @@ take_parameters(Input *input)
 {
 	static const double probabilities[] = {0.01, 0.5, 0.1, 0.9, 0.99, 1e-3, 1e-6, 1e-12};
 	static const uint8_t growths[] = {0, 1, 2, 3, 2, 10, 100, 2};
-	static const bf_key_class classes[] = {
-		{BF_SCHEME_CANONICAL, BF_CLASS_INTEGER, 0, NULL},
-		{BF_SCHEME_CANONICAL, BF_CLASS_BYTEA, 0, NULL},
-		{BF_SCHEME_CANONICAL, BF_CLASS_NAMED, 9, "enum mood"},
-		{BF_SCHEME_CANONICAL, BF_CLASS_UUID, 0, NULL}
-	};
 	uint8_t		flags = take_byte(input);
 
 	parameters.aggregate = flags & 1;
@@ -67,7 +61,7 @@ take_parameters(Input *input)
 	if (parameters.capacity == 0 && !parameters.aggregate)
 		parameters.capacity = 1;
 	parameters.fpp = probabilities[take_byte(input) % 8];
-	parameters.class = classes[flags >> 2 & 3];
+	parameters.class = key_classes[flags >> 2 & 3];
 	parameters.growth = BF_DEFAULT_GROWTH;
 	parameters.max_layers = 0;
 	if (!parameters.aggregate)
@@ -220,13 +214,6 @@ after_failure(Subject *subject)
 		check_flat(subject);
 }
 
-/* Run an operation that the input may let fail. */
-static HostOutcome
-run(Input *input, bool faults, void (*work) (void *), Operation *operation)
-{
-	return host_run(work, operation, faults ? take_byte(input) : 0);
-}
-
 static void
 add_to_state(void *arg)
 {
@@ -280,7 +267,7 @@ run_merge(Input *input, Subject *subject, Subject *other, bool faults)
 		return;
 	check_bytes(other, bytes);
 	open_valid(&filter, bytes, BF_KIND_BLOOM);
-	dead = run(input, faults, merge_state, &operation) != HOST_DONE;
+	dead = host_run(merge_state, &operation, faults ? take_byte(input) : 0) != HOST_DONE;
 	memcpy(subject->added + subject->n, other->added, sizeof(uint64_t) * other->n);
 	subject->n += other->n;
 	bytes_free(bytes);
@@ -463,7 +450,7 @@ run_operation(Input *input, uint8_t code, int states)
 			break;
 		case 8:
 		case 9:
-			if (run(input, faults, flatten, &operation) == HOST_DONE)
+			if (host_run(flatten, &operation, faults ? take_byte(input) : 0) == HOST_DONE)
 				check_bytes(subject, operation.result);
 			else
 				after_failure(subject);

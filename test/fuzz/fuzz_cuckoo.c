@@ -140,15 +140,11 @@ take_parameters(Input *input)
 {
 	static const double probabilities[] = {0.5, 0.99, 0.9, 0.7, 0.1, 0.01, 1e-6, 1e-12};
 	static const uint8_t growths[] = {0, 0, 2, 2, 4, 8, 64, 0};
-	static const bf_key_class classes[] = {
-		{BF_SCHEME_CANONICAL, BF_CLASS_INTEGER, 0, NULL},
-		{BF_SCHEME_CANONICAL, BF_CLASS_NAMED, 9, "enum mood"}
-	};
 	uint8_t		flags = take_byte(input);
 	uint64_t	capacity = take_byte(input);
 
 	parameters.aggregate = flags & 1;
-	parameters.class = classes[flags >> 1 & 1];
+	parameters.class = key_classes[flags & 2];
 	parameters.growth = parameters.aggregate ? BF_DEFAULT_GROWTH : growths[flags >> 2 & 7];
 	parameters.fpp = probabilities[take_byte(input) % 8];
 	if ((flags & 32) != 0)
@@ -453,15 +449,10 @@ check_sum(Subject *subject, Subject *other)
 	static Counters sum;
 	Bytes		a = check_flat(subject);
 	Bytes		b = check_flat(other);
-	Bytes		one = {NULL, 0};
-	Bytes		two = {NULL, 0};
+	Bytes		one;
+	Bytes		two;
 
-	if (a.bytes != NULL && b.bytes != NULL)
-	{
-		one = sum_of(a, b);
-		two = sum_of(b, a);
-	}
-	if (one.bytes == NULL || two.bytes == NULL)
+	if (a.bytes == NULL || b.bytes == NULL || (one = sum_of(a, b)).bytes == NULL || (two = sum_of(b, a)).bytes == NULL)
 		return;
 	convert(&sum, &subject->counters, table_of(subject));
 	count_all(&sum, &other->counters, table_of(subject));

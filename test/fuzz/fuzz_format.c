@@ -483,8 +483,6 @@ static const uint64_t continued_keys[] = {5, 0, UINT64_MAX, UINT64_C(1) << 63, 7
 
 #define CONTINUED_KEYS	(sizeof(continued_keys) / sizeof(continued_keys[0]))
 
-static const bf_key_class integer_class = {BF_SCHEME_CANONICAL, BF_CLASS_INTEGER, 0, NULL};
-
 /* An operation on a filter that is loaded, with keys or with itself, and what becomes of it. */
 typedef struct Continuation
 {
@@ -501,7 +499,7 @@ continue_filter(void *arg)
 	Continuation *continuation = arg;
 	bf_mutable	filter;
 	Operation	operation = {.filter = &filter, .other = continuation->filter, .flag = true, .change = continuation->change,
-	.class = &integer_class, .hashes = continued_keys, .n = CONTINUED_KEYS};
+	.class = &key_classes[0], .hashes = continued_keys, .n = CONTINUED_KEYS};
 
 	bf_mutable_load(&filter, test_host, continuation->filter);
 	if (filter.header.kind == BF_KIND_BLOOM && filter.bloom.is_state)

@@ -417,19 +417,29 @@ test_base64(void)
  * ----------------------------------------------------------------
  */
 
+/* The description of a filter of one list. */
+static bf_filter
+list_filter(void)
+{
+	bf_filter	filter;
+
+	memset(&filter, 0, sizeof(filter));
+	filter.header = (bf_header) {.host = test_host, .kind = BF_KIND_BLOOM, .fpp = 0.01, .class = key_classes[0]};
+	filter.layers = 1;
+	filter.layer[0].form = BF_FORM_LIST;
+	return filter;
+}
+
 /* A filter of any structure, with random contents. */
 static uint8_t *
 random_filter(size_t *n)
 {
-	bf_filter	filter;
+	bf_filter	filter = list_filter();
 	uint8_t    *bytes;
 
-	memset(&filter, 0, sizeof(filter));
-	filter.header.kind = BF_KIND_BLOOM;
 	filter.header.fpp = pow(10, -1 - (double) (next_random() % 8));
 	filter.layers = (uint8_t) (next_random() % 3 == 0 ? 1 + next_random() % 5 : 1);
 	filter.header.growth = (uint8_t) (next_random() % 4);
-	filter.header.class.scheme = BF_SCHEME_CANONICAL;
 	filter.header.class.code = (uint8_t) (1 + next_random() % 21);
 	if (next_random() % 4 == 0)
 	{
@@ -714,17 +724,10 @@ test_table_geometry(void)
 static void
 test_format_rules(void)
 {
-	bf_filter	filter;
+	bf_filter	filter = list_filter();
 	uint8_t		bytes[200];
 	size_t		n;
 
-	memset(&filter, 0, sizeof(filter));
-	filter.header.kind = BF_KIND_BLOOM;
-	filter.header.fpp = 0.01;
-	filter.layers = 1;
-	filter.header.class.scheme = BF_SCHEME_CANONICAL;
-	filter.header.class.code = BF_CLASS_INTEGER;
-	filter.layer[0].form = BF_FORM_LIST;
 	filter.layer[0].capacity = 100;
 	filter.layer[0].shape = bf_shape_for(100, 0.01);
 	filter.layer[0].count = 2;
@@ -778,18 +781,11 @@ test_long_list_in_pieces(void)
 	{
 		N = 1000000
 	};
-	bf_filter	filter;
+	bf_filter	filter = list_filter();
 	uint64_t   *hashes = malloc(N * sizeof(uint64_t));
 	Store		s = {.piece = {NULL, 0}};
 	unsigned	lost = 0;
 
-	memset(&filter, 0, sizeof(filter));
-	filter.header.kind = BF_KIND_BLOOM;
-	filter.header.fpp = 0.01;
-	filter.layers = 1;
-	filter.header.class.scheme = BF_SCHEME_CANONICAL;
-	filter.header.class.code = BF_CLASS_TEXT;
-	filter.layer[0].form = BF_FORM_LIST;
 	filter.layer[0].count = N;
 	s.all = bytes_allocate(bf_filter_size(&filter));
 	bf_filter_write(&filter, s.all.bytes, s.all.n);
@@ -812,8 +808,6 @@ test_long_list_in_pieces(void)
  * Mutable filters
  * ----------------------------------------------------------------
  */
-
-static const bf_key_class named_class = {BF_SCHEME_CANONICAL, BF_CLASS_NAMED, 9, "enum mood"};
 
 static bool
 holds(const bf_filter *filter, const uint64_t *hashes, size_t n)
@@ -853,7 +847,7 @@ test_changes_are_whole(void)
 		bf_filter	opened;
 		size_t		n = 0;
 		size_t		first;
-		Operation	operation = {.filter = &filter, .class = &named_class};
+		Operation	operation = {.filter = &filter, .class = &key_classes[2]};
 
 		if (cases[c].cuckoo)
 			bf_cuckoo_start(&filter.cuckoo, test_host, bf_table_for(CAPACITY, 0.01, cases[c].growth), CAPACITY, 0.01);
@@ -902,7 +896,7 @@ aggregate_in_parts(const uint64_t *hashes, unsigned parts, size_t each, uint64_t
 
 		bf_mutable_start_state(&part, test_host, BF_KIND_BLOOM, capacity, 0.01);
 		part.bloom.list_bound = 1024 * 1024;
-		bf_mutable_set_class(&part, &named_class);
+		bf_mutable_set_class(&part, &key_classes[2]);
 		for (size_t j = 0; j < each; j++)
 			bf_mutable_add(&part, hashes[i * each + j]);
 		bytes = flat(&part);
