@@ -470,7 +470,7 @@ move_to_table(bf_cuckoo *cuckoo, bf_table table, uint64_t capacity)
 	{
 		uint64_t	missing = cuckoo->used - moved;
 
-		reserve_pending(cuckoo, missing);
+		reserve_pending(cuckoo, missing + 1);	/* and for the key that made it grow */
 		if (bf_table_missing(host, cuckoo->slots, cuckoo->table, slots, table, cuckoo->pending, (size_t) missing) != missing)
 			refuse_damaged_table(cuckoo);
 		cuckoo->pended = (uint32_t) missing;
@@ -485,17 +485,15 @@ move_to_table(bf_cuckoo *cuckoo, bf_table table, uint64_t capacity)
 	uncount_placed(cuckoo, placed);
 }
 
-/* There are as many keys in the table as it takes: can it grow? */
-static bool
+/* There are as many keys in the table as it takes: let it grow, if it can. */
+static void
 grow(bf_cuckoo *cuckoo)
 {
 	bf_table	table = cuckoo->table;
 	uint64_t	capacity = cuckoo->capacity;
 
-	if (!enlarge(&table, &capacity, cuckoo->header.growth))
-		return false;
-	move_to_table(cuckoo, table, capacity);
-	return true;
+	if (enlarge(&table, &capacity, cuckoo->header.growth))
+		move_to_table(cuckoo, table, capacity);
 }
 
 /* The list of an aggregate gets too long: choose a table for many more. */
@@ -551,10 +549,9 @@ bf_cuckoo_add_to_table(bf_cuckoo *cuckoo, uint64_t number)
 {
 	if (cuckoo->pended == cuckoo->pending_room)
 		bf_cuckoo_make_room(cuckoo);
-	if (!bf_table_find(cuckoo->slots, cuckoo->table, number) &&
-		cuckoo->used >= bf_table_full(cuckoo->table) && grow(cuckoo) &&
-		cuckoo->pended == cuckoo->pending_room)
-		bf_cuckoo_make_room(cuckoo);
+	if (cuckoo->used >= bf_table_full(cuckoo->table) && !bf_table_find(cuckoo->slots, cuckoo->table, number))
+		grow(cuckoo);
+	bf_assert(cuckoo->pended < cuckoo->pending_room);
 
 	/* growing may have moved the number into the table from the list */
 	if (!bf_table_find(cuckoo->slots, cuckoo->table, number) &&
