@@ -104,13 +104,6 @@ start_subject(Subject *subject)
 	return host_run(start, &subject->filter.bloom, 0) == HOST_DONE;
 }
 
-static void
-free_subject(Subject *subject)
-{
-	if (subject->filter.header.kind != 0)
-		bf_mutable_free(&subject->filter);
-}
-
 /* ----------------------------------------------------------------
  * Checking
  * ----------------------------------------------------------------
@@ -505,7 +498,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 				check_parts(&subjects[i], 1 + subjects[i].n % 5, subjects[i].n % 50);
 			}
 		}
-		free_subject(&subjects[i]);
+		if (subjects[i].filter.header.kind != 0)
+			bf_mutable_free(&subjects[i].filter);
 	}
 	host_clean();
 	return 0;
