@@ -7,7 +7,9 @@
 # `./script/test` does all of it from nothing on a throwaway cluster.
 
 EXTENSION = bloomfilter
-DATA = bloomfilter--1.0.sql
+# The version is what the control file says.
+BF_VERSION := $(shell sed -n "s/^default_version *= *'\(.*\)'.*/\1/p" $(dir $(firstword $(MAKEFILE_LIST)))bloomfilter.control)
+DATA = bloomfilter--$(BF_VERSION).sql
 MODULE_big = bloomfilter
 PGFILEDESC = "bloomfilter - membership filters as SQL values"
 
@@ -19,9 +21,9 @@ OBJS = bloomfilter.o $(CORE) src/server.o \
        src/value.o src/builder.o src/contains.o src/change.o src/aggregate.o src/sets.o src/stats.o \
        src/io.o src/planner.o
 
-REGRESS = setup keys class fpp canonical input nulls aggregates bounds sets growth stored planner plpgsql travel \
+REGRESS = keys class fpp canonical input nulls aggregates states bounds sets growth stored planner plpgsql travel \
           cuckoo cuckoo_bytes cuckoo_growth cuckoo_model catalog
-REGRESS_OPTS = --load-extension=bloomfilter
+REGRESS_OPTS = --load-extension=bloomfilter --load-extension=citext
 
 # Symbols are hidden: everything that SQL calls is exported by name.
 #
@@ -30,6 +32,7 @@ REGRESS_OPTS = --load-extension=bloomfilter
 SAME_FLOATS = -ffp-contract=off $(shell echo | $(CC) -Werror -fexcess-precision=standard \
 	-x c -c -o /dev/null - 2>/dev/null && echo -fexcess-precision=standard)
 PG_CFLAGS = -fvisibility=hidden -std=gnu11 $(SAME_FLOATS) $(EXTRA_CFLAGS)
+PG_CPPFLAGS = -DBF_VERSION='"$(BF_VERSION)"'
 SHLIB_LINK = -lm $(EXTRA_LDFLAGS)
 
 # LLVM bitcode needs the very clang that the server was built with; nothing
@@ -44,6 +47,7 @@ include $(PGXS)
 
 HEADERS_ALL = $(wildcard src/*.h src/core/*.h)
 $(OBJS): $(HEADERS_ALL)
+bloomfilter.o: bloomfilter.control
 
 UNIT_CFLAGS = -std=gnu11 -O2 -g -DUSE_ASSERT_CHECKING $(SAME_FLOATS) -Wall -Wextra -Werror
 

@@ -111,7 +111,7 @@ static const bf_host_methods host_methods = {
 	.fail = host_fail
 };
 
-static const bf_host host = {&host_methods, NULL};
+static const bf_host host = {.methods = &host_methods};
 
 /* Key hashes: all distinct, added ones from 0 on, others from 2^40 on. */
 static inline uint64_t

@@ -1,6 +1,46 @@
 -- Aggregates: every overload resolves, groups, windows, memory (P7)
 
+CREATE SCHEMA aggregates;
+SET search_path = aggregates, public;
+
+-- Run a query; its single value as text, or the error with its code, detail and hint.
+CREATE FUNCTION outcome(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+  result text;
+  detail text;
+  hint text;
+BEGIN
+  EXECUTE query INTO result;
+  RETURN coalesce(result, 'NULL');
+EXCEPTION WHEN OTHERS THEN
+  GET STACKED DIAGNOSTICS detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
+  RETURN concat_ws(E'\n-> ', sqlstate || ': ' || sqlerrm, nullif(detail, ''), nullif(hint, ''));
+END $$;
+
+-- How often a pattern occurs in a query's plan (whose words change over majors).
+CREATE FUNCTION plan_has(query text, pattern text) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+  line text;
+  result bigint := 0;
+BEGIN
+  FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) ' || query LOOP
+    result := result + (line ~ pattern)::int;
+  END LOOP;
+  RETURN result;
+END $$;
+
+-- Reproducible keys: k is text, i all of bigint's range.
+CREATE TABLE keys AS
+  SELECT n, md5(n::text) AS k,
+         ('x' || substr(md5(n::text), 1, 16))::bit(64)::bigint AS i
+  FROM generate_series(1, 100000) n;
+ANALYZE keys;
+
 -- which overload takes which type
+CREATE DOMAIN positive AS integer CHECK (value > 0);
+CREATE DOMAIN code AS varchar(10);
+CREATE TYPE mood AS ENUM ('sad', 'ok', 'happy');
+CREATE TYPE pair AS (a integer, b text);
 CREATE TABLE every_type (a int2, b int4, c int8, d text, e varchar(5), f char(5), g name, h "char", i uuid, j numeric, k float8, l date,
   m timestamptz, n int[], o text[], p inet, q bytea, r boolean, s jsonb, t oid, u code, v positive, w mood, x pair, y int4range);
 INSERT INTO every_type VALUES (1, 1, 1, '1', '1', '1', '1', '1', md5('1')::uuid, 1, 1, '2024-01-01', '2024-01-01Z', '{1}', '{1}', '::1', '1', true, '1', 1, '1', 1, 'ok', row(1, '1'), '[1,2)');
@@ -42,6 +82,7 @@ SELECT count(*) AS groups, sum((NOT bloom_contains(f, k))::int) AS lost FROM (SE
 SET enable_hashagg = off;
 SELECT count(*) AS groups, sum((NOT bloom_contains(f, k))::int) AS lost FROM (SELECT n % 20000 AS g, min(k) AS k, bloom_agg(k) AS f FROM keys GROUP BY 1) x;
 RESET ALL;
+SET search_path = aggregates, public;
 
 -- a million small groups, in hash tables
 SET work_mem = '1GB';
@@ -49,6 +90,7 @@ SET max_parallel_workers_per_gather = 0;
 SELECT count(*) AS groups, count(*) FILTER (WHERE bloom_contains(f, g * 3 + 1)) AS found
 FROM (SELECT n / 3 AS g, bloom_agg(n) AS f FROM generate_series(0, 2999999) n GROUP BY n / 3) x;
 RESET ALL;
+SET search_path = aggregates, public;
 
 -- and what each costs beyond count's: at most 200 bytes for ten keys
 CREATE FUNCTION hash_memory(query text) RETURNS bigint LANGUAGE plpgsql AS $$
@@ -62,6 +104,7 @@ SET work_mem = '1GB'; SET max_parallel_workers_per_gather = 0; SET enable_sort =
 SELECT key, (hash_memory(format(query, 'bloom_agg(' || key || ')')) - hash_memory(format(query, 'count(n)'))) / 200000 <= 200 AS small
 FROM (VALUES ('n'), ('n::oid')) k(key), (VALUES ('SELECT %s FROM generate_series(0, 1999999) n GROUP BY n / 10')) q(query);
 RESET ALL;
+SET search_path = aggregates, public;
 
 -- the state of a group does not grow with its rows: a million rows, few keys
 SELECT bloom_cardinality(bloom_agg('a rather long key, in a short list of them, number ' || n % 1000)) BETWEEN 990 AND 1010 AS keys,
@@ -78,8 +121,12 @@ ANALYZE parted;
 SET enable_partitionwise_aggregate = on;
 SELECT bloom_agg(k) = (SELECT bloom_agg(k) FROM keys WHERE n <= 20000) AS same FROM parted;
 RESET ALL;
+SET search_path = aggregates, public;
 
 -- the idiom of the README: an existence check before a join, in a parallel plan
+CREATE TABLE many AS SELECT n AS id FROM generate_series(1, 300000) n;
+ALTER TABLE many SET (parallel_workers = 2);
+ANALYZE many;
 SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0; SET max_parallel_workers_per_gather = 2;
 \set query 'SELECT count(*) FROM many WHERE bloom_contains((SELECT bloom_agg(id) FROM many WHERE id <= 100), id)'
 SELECT plan_has(:'query', '^ *InitPlan') AS filter_made_once, plan_has(:'query', 'Gather') AS gathers,
@@ -87,6 +134,7 @@ SELECT plan_has(:'query', '^ *InitPlan') AS filter_made_once, plan_has(:'query',
 SELECT count(*) BETWEEN 100 AND 5000 AS some, count(*) FILTER (WHERE id <= 100) AS wanted
 FROM many WHERE bloom_contains((SELECT bloom_agg(id) FROM many WHERE id <= 100), id);
 RESET ALL;
+SET search_path = aggregates, public;
 
 -- states of processes that saw more keys than declared, and fewer, merge in any order
 CREATE AGGREGATE merge_overfed(bloom) (SFUNC = bloom_agg_combine, STYPE = bloom, FINALFUNC = bloom_agg_final);
@@ -94,31 +142,3 @@ SELECT bool_and(bloom_contains_all(f, ARRAY(SELECT generate_series(1, 120)))) AS
 LATERAL (SELECT merge_overfed(state ORDER BY array_position(ordering, which)) AS f FROM
   (SELECT 1 AS which, bloom_agg(n, 6, 0.001) AS state FROM generate_series(1, 1) n UNION ALL SELECT 2, bloom_agg(n, 6, 0.001) FROM generate_series(1, 119) n UNION ALL SELECT 3, bloom_agg(n, 6, 0.001) FROM generate_series(120, 120) n) s) m;
 DROP AGGREGATE merge_overfed(bloom);
-
--- a user's aggregate that begins with a filter: it keeps that one's geometry and grows like it
-SELECT bloom_add_all(bloom_new(1000), array_agg(n)) AS beginning FROM generate_series(1, 600) n \gset
-SELECT bloom_add(bloom_new(1000), 1) AS short_beginning \gset
-CREATE AGGREGATE go_on(int) (SFUNC = bloom_agg_transition, STYPE = bloom, FINALFUNC = bloom_agg_final, INITCOND = :'beginning');
-CREATE AGGREGATE go_on_shortly(int) (SFUNC = bloom_agg_transition, STYPE = bloom, FINALFUNC = bloom_agg_final, INITCOND = :'short_beginning');
-SELECT bloom_fpp(go_on(n)) < 0.01 AS grown, bloom_contains_all(go_on(n), array_agg(n)) AS all_found, go_on(n) @> 600 AS beginning,
-       bloom_fpp(go_on_shortly(n)) < 0.01 AS grown_shortly, bloom_contains_all(go_on_shortly(n), array_agg(n)) AS all_found_shortly,
-       go_on_shortly(n) FILTER (WHERE n < 1200) = bloom_add_all(:'short_beginning', array_agg(n) FILTER (WHERE n < 1200)) AS one_geometry
-FROM generate_series(601, 60000) n;
-DROP AGGREGATE go_on(int);
-DROP AGGREGATE go_on_shortly(int);
-
--- one that begins with unfinished lines, which are less than a line
-SELECT ('\x4246010101010200'::bytea || '\x7b14ae47e17a843f' || '\x03000000' || '\x000000000000' || '\x11' || '\x02' || decode(repeat('00', 24), 'hex'))::bloom AS beginning \gset
-CREATE AGGREGATE go_on(int) (SFUNC = bloom_agg_transition, STYPE = bloom, FINALFUNC = bloom_agg_final, INITCOND = :'beginning');
-SELECT bloom_contains(go_on(n), 1) AS contains, (bloom_stats(go_on(n))).capacity FROM generate_series(1, 1) n;
-SELECT (bloom_stats(go_on(n))).capacity FROM generate_series(1, 0) n;
-DROP AGGREGATE go_on(int);
-
--- the same in a parallel plan: states that began with a filter are merged in its geometry
-SELECT bloom_add(bloom_new(1000000), 1) AS beginning \gset
-CREATE AGGREGATE go_on(int) (SFUNC = bloom_agg_transition, STYPE = bloom, COMBINEFUNC = bloom_agg_combine, FINALFUNC = bloom_agg_final, INITCOND = :'beginning', PARALLEL = safe);
-SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0; SET max_parallel_workers_per_gather = 2;
-SELECT plan_has('SELECT go_on(id) FROM many WHERE id % 20 = 0', 'Partial Aggregate') AS partial_aggregates;
-SELECT go_on(id) = bloom_add_all(:'beginning', (SELECT array_agg(id) FROM many WHERE id % 20 = 0)) AS same FROM many WHERE id % 20 = 0;
-RESET ALL;
-DROP AGGREGATE go_on(int);

@@ -1,5 +1,30 @@
 -- P4: same keys, same geometry = same bytes.  No function changes its argument.
 
+CREATE SCHEMA canonical;
+SET search_path = canonical, public;
+CREATE TYPE colour AS ENUM ('red', 'green');
+
+-- Run a query; its single value as text, or the error with its code, detail and hint.
+CREATE FUNCTION outcome(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+  result text;
+  detail text;
+  hint text;
+BEGIN
+  EXECUTE query INTO result;
+  RETURN coalesce(result, 'NULL');
+EXCEPTION WHEN OTHERS THEN
+  GET STACKED DIAGNOSTICS detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
+  RETURN concat_ws(E'\n-> ', sqlstate || ': ' || sqlerrm, nullif(detail, ''), nullif(hint, ''));
+END $$;
+
+-- Reproducible keys: k is text, i all of bigint's range.
+CREATE TABLE keys AS
+  SELECT n, md5(n::text) AS k,
+         ('x' || substr(md5(n::text), 1, 16))::bit(64)::bigint AS i
+  FROM generate_series(1, 100000) n;
+ANALYZE keys;
+
 -- any order, repeated keys, one by one or at once
 SELECT count(DISTINCT f::text) FROM (
   SELECT bloom_agg(k, 1000) FROM keys WHERE n <= 700
@@ -31,6 +56,7 @@ SET max_parallel_workers_per_gather = 2;
 EXPLAIN (COSTS OFF) SELECT bloom_agg(k), bloom_agg(o) FROM many;
 INSERT INTO by_mode SELECT 'parallel', x.* FROM (SELECT bloom_agg(k), bloom_agg(k, 300000, 0.001), bloom_agg(k, 2000), bloom_agg(o), bloom_agg(o, 300000, 0.1), bloom_agg(few, 100000) FROM many) x;
 RESET ALL;
+SET search_path = canonical, public;
 SELECT a.typed = b.typed AS typed, a.typed_sized = b.typed_sized AS typed_sized, a.typed_small = b.typed_small AS typed_small,
        a.poly = b.poly AS poly, a.poly_sized = b.poly_sized AS poly_sized, a.of_few = b.of_few AS of_few
 FROM by_mode a, by_mode b WHERE a.mode = 'serial' AND b.mode = 'parallel';
@@ -61,6 +87,7 @@ SET timezone = 'Asia/Tokyo'; SET extra_float_digits = -5; SET intervalstyle = is
 SELECT bloom_hash('2024-01-01 00:00+00'::timestamptz) = :h AS timestamptz, bloom_hash(0.1::float8) <> bloom_hash(0.1000001::float8) AS float;
 SELECT bloom_contains(bloom_agg('2024-01-01 09:00+09'::timestamptz), '2024-01-01 00:00+00'::timestamptz);
 RESET ALL;
+SET search_path = canonical, public;
 
 -- Golden vectors.  A change in any of these breaks every stored filter.
 SELECT expression, outcome(format('SELECT bloom_hash(%s)', expression)) AS hash FROM (VALUES

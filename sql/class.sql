@@ -1,5 +1,22 @@
 -- P3: a wrong kind of key is an error, not a silent "no"
 
+CREATE SCHEMA class;
+SET search_path = class, public;
+
+-- Run a query; its single value as text, or the error with its code, detail and hint.
+CREATE FUNCTION outcome(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+  result text;
+  detail text;
+  hint text;
+BEGIN
+  EXECUTE query INTO result;
+  RETURN coalesce(result, 'NULL');
+EXCEPTION WHEN OTHERS THEN
+  GET STACKED DIAGNOSTICS detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
+  RETURN concat_ws(E'\n-> ', sqlstate || ': ' || sqlerrm, nullif(detail, ''), nullif(hint, ''));
+END $$;
+
 CREATE TYPE colour AS ENUM ('red', 'green');
 CREATE TABLE classes (name text, expression text);
 INSERT INTO classes VALUES

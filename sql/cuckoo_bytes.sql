@@ -1,5 +1,42 @@
 -- The bytes of a cuckoo filter: canonical, validated, stored and sent
 
+CREATE SCHEMA cuckoo_bytes;
+SET search_path = cuckoo_bytes, public;
+CREATE TYPE colour AS ENUM ('red', 'green');
+
+-- Run a query; its single value as text, or the error with its code, detail and hint.
+CREATE FUNCTION outcome(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+  result text;
+  detail text;
+  hint text;
+BEGIN
+  EXECUTE query INTO result;
+  RETURN coalesce(result, 'NULL');
+EXCEPTION WHEN OTHERS THEN
+  GET STACKED DIAGNOSTICS detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
+  RETURN concat_ws(E'\n-> ', sqlstate || ': ' || sqlerrm, nullif(detail, ''), nullif(hint, ''));
+END $$;
+
+-- How often a pattern occurs in a query's plan (whose words change over majors).
+CREATE FUNCTION plan_has(query text, pattern text) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+  line text;
+  result bigint := 0;
+BEGIN
+  FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) ' || query LOOP
+    result := result + (line ~ pattern)::int;
+  END LOOP;
+  RETURN result;
+END $$;
+
+-- Reproducible keys: k is text, i all of bigint's range.
+CREATE TABLE keys AS
+  SELECT n, md5(n::text) AS k,
+         ('x' || substr(md5(n::text), 1, 16))::bit(64)::bigint AS i
+  FROM generate_series(1, 100000) n;
+ANALYZE keys;
+
 -- any order, any number of workers, typed or not: the same bytes
 SELECT count(DISTINCT f::text) FROM (
   SELECT cuckoo_agg(k, 1000) FROM keys WHERE n <= 950
@@ -23,6 +60,7 @@ SET max_parallel_workers_per_gather = 2;
 SELECT plan_has('SELECT cuckoo_agg(k), cuckoo_agg(o) FROM in_parallel', 'Partial Aggregate') AS partial;
 INSERT INTO cuckoo_by_mode SELECT 'parallel', x.* FROM (SELECT cuckoo_agg(k), cuckoo_agg(k, 300000, 0.001), cuckoo_agg(k, 2000), cuckoo_agg(o), cuckoo_agg(few, 100000) FROM in_parallel) x;
 RESET ALL;
+SET search_path = cuckoo_bytes, public;
 SELECT a.typed = b.typed AS typed, a.sized = b.sized AS sized, a.overfed = b.overfed AS overfed, a.poly = b.poly AS poly, a.of_few = b.of_few AS of_few
 FROM cuckoo_by_mode a, cuckoo_by_mode b WHERE a.mode = 'serial' AND b.mode = 'parallel';
 SELECT count(*) AS lost FROM in_parallel, cuckoo_by_mode
@@ -132,9 +170,4 @@ SELECT name FROM cuckoos WHERE f = (SELECT extended FROM cuckoo_ways WHERE name 
 RESET enable_seqscan;
 SELECT f = f AS eq, f <> f AS ne, f = cuckoo_new(1001) AS other FROM cuckoos WHERE name = 'empty';
 
--- an aggregate without our final function: its states are filters all the same
-CREATE AGGREGATE unfinished_cuckoo(int) (SFUNC = cuckoo_agg_transition, STYPE = cuckoo);
-SELECT size, count(*) FILTER (WHERE NOT cuckoo_contains(f, n)) AS lost, count(*) FILTER (WHERE cuckoo_contains(f, -n)) AS stray, bool_and(cuckoo_count(f, n) = 1) AS counted
-FROM (VALUES (5), (3000), (20000)) s(size), LATERAL (SELECT unfinished_cuckoo(n) AS f FROM generate_series(1, size) n) x, LATERAL generate_series(1, size) n GROUP BY 1 ORDER BY 1;
-DROP AGGREGATE unfinished_cuckoo(int);
 DROP TABLE in_parallel, cuckoo_by_mode, cuckoo_tampered, cuckoo_answers, cuckoos_copied;

@@ -1,6 +1,9 @@
 -- What cuckoo filters cost, how they grow, and their false positives, measured
 -- with keys that were not added
 
+CREATE SCHEMA cuckoo_growth;
+SET search_path = cuckoo_growth, public;
+
 -- bits per key: no rounding up to a power of two
 SELECT round((cuckoo_plan(1000000, 0.001)).bits_per_key::numeric, 2) AS growing, round((cuckoo_plan(1000000, 0.001, 0)).bits_per_key::numeric, 2) AS fixed,
        (cuckoo_plan(1000000, 0.001)).bits_per_key <= 15.5 AND (cuckoo_plan(1000000, 0.001, 0)).bits_per_key <= 14 AS as_promised,
@@ -60,3 +63,4 @@ SELECT bytes <= 2.1 * (cuckoo_plan(13000000, 0.02)).bytes AS sized, abs(cardinal
 FROM spilled, cuckoo_stats(f),
 LATERAL (SELECT count(*) FILTER (WHERE NOT cuckoo_contains(f, n)) AS lost, avg(cuckoo_contains(f, -n)::int) AS measured FROM generate_series(1, 13000000, 13) n) probes;
 RESET ALL;
+SET search_path = cuckoo_growth, public;

@@ -2,6 +2,9 @@
 -- counters: zero false negatives at any point; counts never too low, and too high
 -- only where two keys have the same fingerprint.
 
+CREATE SCHEMA cuckoo_model;
+SET search_path = cuckoo_model, public;
+
 CREATE FUNCTION model_run(seed bigint, keys int, capacity int, fpp float8, growth int, operations int,
   OUT added bigint, OUT deleted bigint, OUT merges bigint, OUT round_trips bigint, OUT false_negatives bigint,
   OUT counts_too_low bigint, OUT counts_too_high bigint, OUT counts_compared bigint, OUT false_positives float8, OUT target float8)

@@ -1,6 +1,9 @@
 -- P2: the requested false-positive probability is met, by measurement; and the
 -- space it takes.  Probes are keys that were not added.
 
+CREATE SCHEMA fpp;
+SET search_path = fpp, public;
+
 SET max_parallel_workers_per_gather = 0;
 
 -- below 1000 keys: the mean over 100 filters

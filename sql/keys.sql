@@ -1,5 +1,22 @@
 -- P1: no false negative, through any value that SQL calls equal
 
+CREATE SCHEMA keys;
+SET search_path = keys, public;
+
+-- Run a query; its single value as text, or the error with its code, detail and hint.
+CREATE FUNCTION outcome(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+  result text;
+  detail text;
+  hint text;
+BEGIN
+  EXECUTE query INTO result;
+  RETURN coalesce(result, 'NULL');
+EXCEPTION WHEN OTHERS THEN
+  GET STACKED DIAGNOSTICS detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
+  RETURN concat_ws(E'\n-> ', sqlstate || ': ' || sqlerrm, nullif(detail, ''), nullif(hint, ''));
+END $$;
+
 CREATE DOMAIN positive AS integer CHECK (value > 0);
 CREATE DOMAIN code AS varchar(10);
 CREATE TYPE mood AS ENUM ('sad', 'ok', 'happy');
@@ -167,7 +184,6 @@ SELECT outcome('SELECT bloom_agg(other_range(''a'', ''b''))');
 SELECT outcome('SELECT bloom_hash(''x''::cstring)');
 
 -- citext is turned into text without a word: refused where it can be seen
-CREATE EXTENSION citext;
 CREATE TABLE folded (c citext);
 INSERT INTO folded VALUES ('Key');
 CREATE DOMAIN folded_domain AS citext;

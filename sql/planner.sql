@@ -1,5 +1,20 @@
 -- What the planner is told
 
+CREATE SCHEMA planner;
+SET search_path = planner, public;
+
+-- How often a pattern occurs in a query's plan (whose words change over majors).
+CREATE FUNCTION plan_has(query text, pattern text) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+  line text;
+  result bigint := 0;
+BEGIN
+  FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) ' || query LOOP
+    result := result + (line ~ pattern)::int;
+  END LOOP;
+  RETURN result;
+END $$;
+
 CREATE FUNCTION estimate(query text, OUT estimated numeric, OUT actual numeric) LANGUAGE plpgsql AS $$
 DECLARE
   plan json;
@@ -37,6 +52,7 @@ SELECT estimated <= 2 AS nothing_in_empty FROM estimate('SELECT * FROM facts WHE
 SELECT plan_has(format('SELECT * FROM facts WHERE bloom_contains(%L::bloom, uniform)', bloom_agg('x')), 'Filter: ') AS planned;
 
 -- statistics of a column that is cast to something else
+CREATE COLLATION ignoring (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
 CREATE TABLE cast_columns AS SELECT 'pg_class'::regclass AS r, 'x' COLLATE ignoring AS c FROM generate_series(1, 1000);
 ANALYZE cast_columns;
 SELECT count(*) FROM cast_columns WHERE bloom_contains(bloom_add(bloom_new(10), 'pg_class'::regclass::oid), r::oid);
@@ -63,3 +79,4 @@ SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table
 SELECT plan_has(:'query', '^ *InitPlan') AS made_once, plan_has(:'query', 'Parallel Seq Scan on facts') AS parallel_scans, plan_has(:'query', 'Filter: bloom_contains') AS filters;
 SELECT count(*) FROM facts JOIN dims ON facts.uniform = dims.id WHERE region = 7 AND bloom_contains((SELECT bloom_agg(id) FROM dims WHERE region = 7), facts.uniform);
 RESET ALL;
+SET search_path = planner, public;

@@ -1,6 +1,9 @@
 -- Filters as variables of PL/pgSQL (in place since PostgreSQL 18; the results
 -- are the same before)
 
+CREATE SCHEMA plpgsql;
+SET search_path = plpgsql, public;
+
 DO $$
 DECLARE
   f bloom := bloom_new(3000);
@@ -129,3 +132,27 @@ BEGIN
   END;
 END $$;
 RESET statement_timeout;
+
+-- a change by many keys happens whole or not at all.  Here the filter cannot grow: the next layer would be too large
+DO $$
+DECLARE
+  f bloom := bloom_new(3000000, 0.001, growth => 100);
+  before bloom;
+  failures int := 0;
+BEGIN
+  f := bloom_add(f, 0);
+  FOR i IN 1 .. 14 LOOP
+    before := f;
+    BEGIN
+      f := bloom_add_all(f, ARRAY(SELECT generate_series(i * 300000, i * 300000 + 299999)));
+      ASSERT bloom_contains(f, i * 300000) AND bloom_contains(f, i * 300000 + 299999), 'a key is lost';
+    EXCEPTION WHEN program_limit_exceeded THEN
+      failures := failures + 1;
+      ASSERT f = before, 'an error left its mark';
+    END;
+  END LOOP;
+  ASSERT failures > 2, 'the filter was never full';
+  -- but what is there already needs no room
+  f := bloom_add_all(f, ARRAY[0, 300000, 300001]);
+  ASSERT f = before, 'keys that were there changed the filter';
+END $$;

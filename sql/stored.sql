@@ -1,6 +1,23 @@
 -- Filters kept in tables: the right answer however they are stored, and few
 -- buffers for it
 
+CREATE SCHEMA stored;
+SET search_path = stored, public;
+
+-- Run a query; its single value as text, or the error with its code, detail and hint.
+CREATE FUNCTION outcome(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+  result text;
+  detail text;
+  hint text;
+BEGIN
+  EXECUTE query INTO result;
+  RETURN coalesce(result, 'NULL');
+EXCEPTION WHEN OTHERS THEN
+  GET STACKED DIAGNOSTICS detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
+  RETURN concat_ws(E'\n-> ', sqlstate || ': ' || sqlerrm, nullif(detail, ''), nullif(hint, ''));
+END $$;
+
 CREATE TYPE holder AS (name text, f bloom);
 CREATE TABLE made (name text PRIMARY KEY, f bloom, highest int);
 INSERT INTO made
@@ -98,14 +115,6 @@ FROM ways WHERE name = 'four groups';
 SELECT f @> 5 AS int4, f @> 5::bigint AS int8, f @> 5000 AS missing, t @> 'five' AS literal, t @> 'five'::varchar AS varchar, t @> 'f'::"char" AS "char"
 FROM (SELECT bloom_agg(n) AS f FROM generate_series(1, 10) n) x, (SELECT bloom_agg('five') AS t) y;
 SELECT count(*) FROM ways WHERE plain @> 20000;
-
--- an aggregate's state that was never finished, compressed in a table
-CREATE AGGREGATE unfinished(int) (SFUNC = bloom_agg_transition, STYPE = bloom);
-CREATE TABLE states (f bloom);
-ALTER TABLE states ALTER f SET STORAGE extended;
-INSERT INTO states SELECT unfinished(n) FROM generate_series(1, 2100) n;
-SELECT pg_column_compression(f) IS NOT NULL AS compressed, bloom_contains(f, 3) AS contains, bloom_cardinality(f) AS keys, f = f::text::bloom AS equal FROM states;
-DROP AGGREGATE unfinished(int);
 
 -- bytes that were damaged in the table, where no validator looks: the table of a cuckoo filter holds more than it says
 CREATE TABLE damaged (f bytea);

@@ -1,5 +1,29 @@
 -- P6: every filter that can be made can be printed, dumped, restored and sent
 
+CREATE SCHEMA travel;
+SET search_path = travel, public;
+
+-- Run a query; its single value as text, or the error with its code, detail and hint.
+CREATE FUNCTION outcome(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+  result text;
+  detail text;
+  hint text;
+BEGIN
+  EXECUTE query INTO result;
+  RETURN coalesce(result, 'NULL');
+EXCEPTION WHEN OTHERS THEN
+  GET STACKED DIAGNOSTICS detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
+  RETURN concat_ws(E'\n-> ', sqlstate || ': ' || sqlerrm, nullif(detail, ''), nullif(hint, ''));
+END $$;
+
+-- Reproducible keys: k is text, i all of bigint's range.
+CREATE TABLE keys AS
+  SELECT n, md5(n::text) AS k,
+         ('x' || substr(md5(n::text), 1, 16))::bit(64)::bigint AS i
+  FROM generate_series(1, 100000) n;
+ANALYZE keys;
+
 CREATE TABLE filters AS
   SELECT 'empty' AS name, bloom_new(1000) AS f
   UNION ALL SELECT 'tiny', bloom_agg(1)

@@ -67,6 +67,7 @@ typedef struct Owner
 {
 	MemoryContext context;		/* the aggregate's */
 	bool		internal;		/* transition type internal, else the filter type */
+	bool		combines;		/* states, else takes keys */
 } Owner;
 
 /*
@@ -177,8 +178,9 @@ check_state(struct varlena *image)
 		state->count > state_room(state) || state->sorted > state->count ||
 		state->capacity > BF_MAX_CAPACITY || !(state->fpp >= BF_MIN_FPP && state->fpp < 1) ||
 		named != (state->name_length > 0) || (!named && state->key_class >= BF_CLASS_COUNT) ||
-		(state->key_class == BF_CLASS_NONE) != (state->scheme == BF_SCHEME_NONE) ||
-		(state->key_class == BF_CLASS_NONE && state->count > 0) || state->scheme > BF_SCHEME_SERVER_BE)
+		(state->key_class == BF_CLASS_NONE ? state->scheme != BF_SCHEME_NONE || state->count > 0 :
+		 named ? state->scheme == BF_SCHEME_NONE || state->scheme > BF_SCHEME_SERVER_BE :
+		 state->scheme != BF_SCHEME_CANONICAL))
 		bf_fail(server_host(NULL), BF_FAIL_DAMAGED, 0, "The state of an aggregate contradicts itself.");
 	return state;
 }
@@ -341,18 +343,20 @@ same_parameters_as(FunctionCallInfo fcinfo, const FilterObject *object)
  */
 
 /*
- * Will the state be merged with others?  Then the aggregate is not finished in
- * this plan node; or somebody else's aggregate calls our transition function,
- * as Citus's does on its workers.
+ * The length up to which a state is kept a list.  It will be merged with others
+ * if the aggregate is not finished in this plan node, or if it is somebody else's
+ * that calls our transition function, as Citus's does on its workers.
  */
-static bool
-is_partial(FunctionCallInfo fcinfo)
+static uint32
+list_bound(FunctionCallInfo fcinfo, Owner owner)
 {
-	Aggref	   *aggregate = AggGetAggref(fcinfo);
+	Aggref	   *aggregate = owner.combines ? NULL : AggGetAggref(fcinfo);
 
-	return aggregate != NULL &&
+	if (aggregate != NULL &&
 		(DO_AGGSPLIT_SKIPFINAL(aggregate->aggsplit) ||
-		 !key_aggregate_has_transition(aggregate->aggfnoid, fcinfo->flinfo->fn_oid));
+		 !key_aggregate_has_transition(aggregate->aggfnoid, fcinfo->flinfo->fn_oid)))
+		return PARTIAL_LIST;
+	return 0;
 }
 
 /*
@@ -410,7 +414,7 @@ state_classify(Owner owner, State *state, const KeyClass *class)
 	State	   *named;
 
 	key_class_check(&own, class);
-	if (own.code != BF_CLASS_NONE)
+	if (likely(own.code != BF_CLASS_NONE))
 		return state;
 	if (class->code != BF_CLASS_NAMED)
 	{
@@ -426,35 +430,30 @@ state_classify(Owner owner, State *state, const KeyClass *class)
 
 /* Take in one key.  Returns the state, which may have moved. */
 static Pointer
-add_to_state(FunctionCallInfo fcinfo, Owner owner, State *state, const KeyClass *class, uint64 hash, bool partial)
+add_key(FunctionCallInfo fcinfo, Owner owner, Pointer pointer, const KeyClass *class, uint64 hash)
 {
-	if (unlikely(state->key_class != class->code || class->code == BF_CLASS_NAMED || state->scheme != class->scheme))
-		state = state_classify(owner, state, class);
-	if (state->sorted > 0 && bf_hashes_find(state_hashes(state), state->sorted, hash) < state->sorted)
-		return (Pointer) state;
-	if (unlikely(state->count >= state_room(state)))
+	FilterObject *object = filter_object_to_change(PointerGetDatum(pointer));
+
+	if (object == NULL)
 	{
-		State	   *larger = state_enlarge(owner, state);
+		State	   *state = state_classify(owner, (State *) pointer, class);
+		State	   *larger = state;
 
-		if (larger == NULL)
+		if (state->sorted > 0 && bf_hashes_find(state_hashes(state), state->sorted, hash) < state->sorted)
+			return (Pointer) state;
+		if (unlikely(state->count >= state_room(state)))
+			larger = state_enlarge(owner, state);
+		if (larger != NULL)
 		{
-			FilterObject *object = state_to_object(owner, state, partial && is_partial(fcinfo) ? PARTIAL_LIST : 0);
-
-			bf_mutable_add(&object->filter, hash);
-			return object_pointer(object);
+			state_hashes(larger)[larger->count++] = hash;
+			return (Pointer) larger;
 		}
-		state = larger;
+		object = state_to_object(owner, state, list_bound(fcinfo, owner));
 	}
-	state_hashes(state)[state->count++] = hash;
-	return (Pointer) state;
-}
-
-static void
-add_to_object(FilterObject *object, const KeyClass *class, uint64 hash)
-{
 	key_class_check(&object->filter.header.class, class);
 	bf_mutable_set_class(&object->filter, class);
 	bf_mutable_add(&object->filter, hash);
+	return object_pointer(object);
 }
 
 /*
@@ -464,8 +463,7 @@ add_to_object(FilterObject *object, const KeyClass *class, uint64 hash)
 static pg_noinline Datum
 transition_slowly(FunctionCallInfo fcinfo, uint16 kind, bool internal, const KeyClass *class, uint64 hash)
 {
-	Owner		owner = {aggregate_context(fcinfo), internal};
-	FilterObject *object = NULL;
+	Owner		owner = {aggregate_context(fcinfo), internal, false};
 	Pointer		state;
 
 	if (PG_ARGISNULL(0))
@@ -478,17 +476,16 @@ transition_slowly(FunctionCallInfo fcinfo, uint16 kind, bool internal, const Key
 	}
 	else
 	{
+		FilterObject *object;
+
 		state = PG_GETARG_POINTER(0);
 		object = state_object(fcinfo, state, kind);
 		if (object != NULL ? !same_parameters_as(fcinfo, object) :
 			!same_parameters(fcinfo, ((State *) state)->capacity, ((State *) state)->fpp))
 			refuse_other_parameters();
 	}
-	if (PG_ARGISNULL(1))
-		PG_RETURN_POINTER(state);
-	if (object == NULL)
-		PG_RETURN_POINTER(add_to_state(fcinfo, owner, (State *) state, class, hash, true));
-	add_to_object(object, class, hash);
+	if (!PG_ARGISNULL(1))
+		state = add_key(fcinfo, owner, state, class, hash);
 	PG_RETURN_POINTER(state);
 }
 
@@ -565,103 +562,33 @@ transition_any(FunctionCallInfo fcinfo, uint16 kind)
 #define TRANSITION_OF(kind, class, hash) \
 	transition(fcinfo, kind, false, &class, PG_ARGISNULL(1) ? 0 : (hash))
 
-PG_FUNCTION_INFO_V1(bloom_agg_int2);
-Datum
-bloom_agg_int2(PG_FUNCTION_ARGS)
-{
-	return TRANSITION_OF(BF_KIND_BLOOM, key_class_integer, key_hash_integer(PG_GETARG_INT16(1)));
-}
+SQL_FUNCTION(bloom_agg_int2, TRANSITION_OF(BF_KIND_BLOOM, key_class_integer, key_hash_integer(PG_GETARG_INT16(1))));
 
-PG_FUNCTION_INFO_V1(bloom_agg_int4);
-Datum
-bloom_agg_int4(PG_FUNCTION_ARGS)
-{
-	return TRANSITION_OF(BF_KIND_BLOOM, key_class_integer, key_hash_integer(PG_GETARG_INT32(1)));
-}
+SQL_FUNCTION(bloom_agg_int4, TRANSITION_OF(BF_KIND_BLOOM, key_class_integer, key_hash_integer(PG_GETARG_INT32(1))));
 
-PG_FUNCTION_INFO_V1(bloom_agg_int8);
-Datum
-bloom_agg_int8(PG_FUNCTION_ARGS)
-{
-	return TRANSITION_OF(BF_KIND_BLOOM, key_class_integer, key_hash_integer(PG_GETARG_INT64(1)));
-}
+SQL_FUNCTION(bloom_agg_int8, TRANSITION_OF(BF_KIND_BLOOM, key_class_integer, key_hash_integer(PG_GETARG_INT64(1))));
 
-PG_FUNCTION_INFO_V1(bloom_agg_uuid);
-Datum
-bloom_agg_uuid(PG_FUNCTION_ARGS)
-{
-	return TRANSITION_OF(BF_KIND_BLOOM, key_class_uuid, key_hash_uuid(PG_GETARG_UUID_P(1)));
-}
+SQL_FUNCTION(bloom_agg_uuid, TRANSITION_OF(BF_KIND_BLOOM, key_class_uuid, key_hash_uuid(PG_GETARG_UUID_P(1))));
 
-PG_FUNCTION_INFO_V1(bloom_agg_char);
-Datum
-bloom_agg_char(PG_FUNCTION_ARGS)
-{
-	return TRANSITION_OF(BF_KIND_BLOOM, key_class_text, key_hash_char(PG_GETARG_CHAR(1)));
-}
+SQL_FUNCTION(bloom_agg_char, TRANSITION_OF(BF_KIND_BLOOM, key_class_text, key_hash_char(PG_GETARG_CHAR(1))));
 
-PG_FUNCTION_INFO_V1(bloom_agg_text);
-Datum
-bloom_agg_text(PG_FUNCTION_ARGS)
-{
-	return transition_text(fcinfo, BF_KIND_BLOOM);
-}
+SQL_FUNCTION(bloom_agg_text, transition_text(fcinfo, BF_KIND_BLOOM));
 
-PG_FUNCTION_INFO_V1(bloom_agg_any);
-Datum
-bloom_agg_any(PG_FUNCTION_ARGS)
-{
-	return transition_any(fcinfo, BF_KIND_BLOOM);
-}
+SQL_FUNCTION(bloom_agg_any, transition_any(fcinfo, BF_KIND_BLOOM));
 
-PG_FUNCTION_INFO_V1(cuckoo_agg_int2);
-Datum
-cuckoo_agg_int2(PG_FUNCTION_ARGS)
-{
-	return TRANSITION_OF(BF_KIND_CUCKOO, key_class_integer, key_hash_integer(PG_GETARG_INT16(1)));
-}
+SQL_FUNCTION(cuckoo_agg_int2, TRANSITION_OF(BF_KIND_CUCKOO, key_class_integer, key_hash_integer(PG_GETARG_INT16(1))));
 
-PG_FUNCTION_INFO_V1(cuckoo_agg_int4);
-Datum
-cuckoo_agg_int4(PG_FUNCTION_ARGS)
-{
-	return TRANSITION_OF(BF_KIND_CUCKOO, key_class_integer, key_hash_integer(PG_GETARG_INT32(1)));
-}
+SQL_FUNCTION(cuckoo_agg_int4, TRANSITION_OF(BF_KIND_CUCKOO, key_class_integer, key_hash_integer(PG_GETARG_INT32(1))));
 
-PG_FUNCTION_INFO_V1(cuckoo_agg_int8);
-Datum
-cuckoo_agg_int8(PG_FUNCTION_ARGS)
-{
-	return TRANSITION_OF(BF_KIND_CUCKOO, key_class_integer, key_hash_integer(PG_GETARG_INT64(1)));
-}
+SQL_FUNCTION(cuckoo_agg_int8, TRANSITION_OF(BF_KIND_CUCKOO, key_class_integer, key_hash_integer(PG_GETARG_INT64(1))));
 
-PG_FUNCTION_INFO_V1(cuckoo_agg_uuid);
-Datum
-cuckoo_agg_uuid(PG_FUNCTION_ARGS)
-{
-	return TRANSITION_OF(BF_KIND_CUCKOO, key_class_uuid, key_hash_uuid(PG_GETARG_UUID_P(1)));
-}
+SQL_FUNCTION(cuckoo_agg_uuid, TRANSITION_OF(BF_KIND_CUCKOO, key_class_uuid, key_hash_uuid(PG_GETARG_UUID_P(1))));
 
-PG_FUNCTION_INFO_V1(cuckoo_agg_char);
-Datum
-cuckoo_agg_char(PG_FUNCTION_ARGS)
-{
-	return TRANSITION_OF(BF_KIND_CUCKOO, key_class_text, key_hash_char(PG_GETARG_CHAR(1)));
-}
+SQL_FUNCTION(cuckoo_agg_char, TRANSITION_OF(BF_KIND_CUCKOO, key_class_text, key_hash_char(PG_GETARG_CHAR(1))));
 
-PG_FUNCTION_INFO_V1(cuckoo_agg_text);
-Datum
-cuckoo_agg_text(PG_FUNCTION_ARGS)
-{
-	return transition_text(fcinfo, BF_KIND_CUCKOO);
-}
+SQL_FUNCTION(cuckoo_agg_text, transition_text(fcinfo, BF_KIND_CUCKOO));
 
-PG_FUNCTION_INFO_V1(cuckoo_agg_any);
-Datum
-cuckoo_agg_any(PG_FUNCTION_ARGS)
-{
-	return transition_any(fcinfo, BF_KIND_CUCKOO);
-}
+SQL_FUNCTION(cuckoo_agg_any, transition_any(fcinfo, BF_KIND_CUCKOO));
 
 /* ----------------------------------------------------------------
  * Combine
@@ -670,13 +597,42 @@ cuckoo_agg_any(PG_FUNCTION_ARGS)
 
 /*
  * The other state of a combine function comes from a tuple: as a small state, or
- * as an unfinished filter, which objects become on their way there.
+ * as an unfinished filter, which objects become on their way there.  The hashes
+ * of a small state and of a short list are at hand; otherwise there is a filter.
  */
 typedef struct Part
 {
-	State	   *state;			/* a small state, checked */
-	bf_filter	filter;			/* if not */
+	KeyClass	class;
+	uint64		capacity;
+	double		fpp;
+	uint64	   *hashes;			/* NULL: see `filter` */
+	uint32		count;
+	bf_filter	filter;
 } Part;
+
+/* Read the hashes of an unfinished filter, each as often as it was added. */
+static void
+read_hashes(Part *part)
+{
+	const bf_layer *layer = &part->filter.layer[0];
+	bool		cuckoo = part->filter.header.kind == BF_KIND_CUCKOO;
+	const uint8 *list = cuckoo ? layer->list : layer->data;
+	const uint8 *counts = list + (Size) layer->count * 8;
+	Size		copies = 0;
+
+	if (layer->shape.words > 0 || layer->table.buckets > 0 || layer->count > STATE_MAX_FLAT / 8)
+		return;
+	for (uint32 i = 0; i < layer->count; i++)
+		copies += cuckoo ? counts[i] : 1;
+	if (copies > STATE_MAX_FLAT / 8)
+		return;
+	part->hashes = palloc(sizeof(uint64) * (copies + 1));
+	for (uint32 i = 0; i < layer->count; i++)
+	{
+		for (unsigned copy = 0; copy < (cuckoo ? counts[i] : 1); copy++)
+			part->hashes[part->count++] = bf_load64(list + (Size) i * 8);
+	}
+}
 
 static void
 open_part(Part *part, Datum value)
@@ -684,125 +640,56 @@ open_part(Part *part, Datum value)
 	FilterObject *object = filter_object(value);
 	struct varlena *image = object != NULL ? builder_flat(&object->filter) : (struct varlena *) PG_DETOAST_DATUM(value);
 
-	part->state = NULL;
+	part->hashes = NULL;
+	part->count = 0;
 	if (value_is_state(image))
-		part->state = check_state(image);
-	else
-		value_open_any(&part->filter, image);
-}
-
-/*
- * An unfinished filter as a small state, as a node that combines a million groups
- * needs it; NULL if it is no list or too long.
- */
-static State *
-state_of_filter(Owner owner, const bf_filter *filter)
-{
-	const bf_layer *layer = &filter->layer[0];
-	bool		cuckoo = filter->header.kind == BF_KIND_CUCKOO;
-	const uint8 *list = cuckoo ? layer->list : layer->data;
-	const uint8 *counts = list + (Size) layer->count * 8;
-	Size		copies = 0;
-	State	   *state;
-
-	if (layer->shape.words > 0 || layer->table.buckets > 0 || layer->count > STATE_MAX_FLAT / 8)
-		return NULL;
-	for (uint32 i = 0; i < layer->count; i++)
-		copies += cuckoo ? counts[i] : 1;
-	state = state_create(owner, filter->header.kind, layer->capacity, filter->header.fpp, &filter->header.class, copies);
-	for (uint32 i = 0; state != NULL && i < layer->count; i++)
 	{
-		for (unsigned copy = 0; copy < (cuckoo ? counts[i] : 1); copy++)
-			state_hashes(state)[state->count++] = bf_load64(list + (Size) i * 8);
+		State	   *state = check_state(image);
+
+		part->class = state_class(state);
+		part->capacity = state->capacity;
+		part->fpp = state->fpp;
+		part->hashes = state_hashes(state);
+		part->count = state->count;
+		return;
 	}
-	return state;
+	value_open_any(&part->filter, image);
+	part->class = part->filter.header.class;
+	part->capacity = part->filter.layer[0].capacity;
+	part->fpp = part->filter.header.fpp;
+	read_hashes(part);
 }
 
-/* The first part becomes the state. */
+/* Merge a part that is a filter into the state, which becomes an object. */
 static Pointer
-adopt_part(Owner owner, const Part *part)
+merge_filter(Owner owner, Pointer state, const Part *part)
 {
-	State	   *state;
 	FilterObject *object;
 
-	if (part->state != NULL)
+	if (state == NULL)
 	{
-		KeyClass	class = state_class(part->state);
-
-		state = state_create(owner, kind_of_state(part->state), part->state->capacity, part->state->fpp, &class,
-							 part->state->count);
-		if (state != NULL)
-		{
-			memcpy(state_hashes(state), state_hashes(part->state), sizeof(uint64) * part->state->count);
-			state->count = part->state->count;
-			return (Pointer) state;
-		}
 		object = create_object(owner);
-		load_state(&object->filter, filter_object_host(object), part->state, 0);
+		bf_mutable_load(&object->filter, filter_object_host(object), &part->filter);
 		return object_pointer(object);
 	}
-	state = state_of_filter(owner, &part->filter);
-	if (state != NULL)
-		return (Pointer) state;
-	object = create_object(owner);
-	bf_mutable_load(&object->filter, filter_object_host(object), &part->filter);
+	object = filter_object_to_change(PointerGetDatum(state));
+	if (object == NULL)
+		object = state_to_object(owner, (State *) state, 0);
+	if (part->class.code != BF_CLASS_NONE)
+	{
+		key_class_check(&object->filter.header.class, &part->class);
+		bf_mutable_set_class(&object->filter, &part->class);
+	}
+	if (!bf_mutable_can_merge_state(&object->filter, &part->filter))
+		refuse_other_parameters();
+	bf_mutable_merge_state(&object->filter, &part->filter);
 	return object_pointer(object);
-}
-
-/* Add a small state to an object. */
-static void
-merge_small(FilterObject *object, State *part)
-{
-	KeyClass	class = state_class(part);
-
-	if (object->filter.header.fpp != part->fpp ||
-		(object_knows_capacity(object) && object_capacity(object) != part->capacity))
-		refuse_other_parameters();
-	for (uint32 i = 0; i < part->count; i++)
-		add_to_object(object, &class, state_hashes(part)[i]);
-}
-
-/* Add one small state to another. */
-static Pointer
-append_small(FunctionCallInfo fcinfo, Owner owner, State *state, State *part)
-{
-	KeyClass	class = state_class(part);
-	Pointer		result = (Pointer) state;
-
-	if (state->capacity != part->capacity || state->fpp != part->fpp)
-		refuse_other_parameters();
-	for (uint32 i = 0; i < part->count; i++)
-	{
-		FilterObject *object = filter_object(PointerGetDatum(result));
-
-		if (object != NULL)
-			add_to_object(object, &class, state_hashes(part)[i]);
-		else
-			result = add_to_state(fcinfo, owner, (State *) result, &class, state_hashes(part)[i], false);
-	}
-	return result;
-}
-
-/* Merge an unfinished filter into an object. */
-static void
-merge_large(FilterObject *object, const bf_filter *part)
-{
-	const KeyClass *class = &part->header.class;
-
-	if (class->code != BF_CLASS_NONE)
-	{
-		key_class_check(&object->filter.header.class, class);
-		bf_mutable_set_class(&object->filter, class);
-	}
-	if (!bf_mutable_can_merge_state(&object->filter, part))
-		refuse_other_parameters();
-	bf_mutable_merge_state(&object->filter, part);
 }
 
 static Datum
 combine(FunctionCallInfo fcinfo, uint16 kind, bool internal)
 {
-	Owner		owner = {aggregate_context(fcinfo), internal};
+	Owner		owner = {aggregate_context(fcinfo), internal, true};
 	FilterObject *object = NULL;
 	Pointer		state = NULL;
 	Part		part;
@@ -819,50 +706,26 @@ combine(FunctionCallInfo fcinfo, uint16 kind, bool internal)
 		PG_RETURN_POINTER(state);
 	}
 	open_part(&part, PG_GETARG_DATUM(1));
+	if (part.hashes == NULL)
+		PG_RETURN_POINTER(merge_filter(owner, state, &part));
 	if (state == NULL)
-		PG_RETURN_POINTER(adopt_part(owner, &part));
-	if (object == NULL && part.state == NULL)
-	{
-		part.state = state_of_filter((Owner) {CurrentMemoryContext, true}, &part.filter);
-		if (part.state == NULL)
-			object = state_to_object(owner, (State *) state, 0);
-	}
-	if (object == NULL)
-		PG_RETURN_POINTER(append_small(fcinfo, owner, (State *) state, part.state));
-	if (part.state != NULL)
-		merge_small(object, part.state);
-	else
-		merge_large(object, &part.filter);
-	PG_RETURN_POINTER(object_pointer(object));
+		state = (Pointer) state_create(owner, kind, part.capacity, part.fpp, &part.class, Min(part.count, STATE_MAX_FLAT / 16));
+	else if (object != NULL ? part.fpp != object->filter.header.fpp ||
+			 (object_knows_capacity(object) && part.capacity != object_capacity(object)) :
+			 part.fpp != ((State *) state)->fpp || part.capacity != ((State *) state)->capacity)
+		refuse_other_parameters();
+	for (uint32 i = 0; i < part.count; i++)
+		state = add_key(fcinfo, owner, state, &part.class, part.hashes[i]);
+	PG_RETURN_POINTER(state);
 }
 
-PG_FUNCTION_INFO_V1(bloom_agg_combine);
-Datum
-bloom_agg_combine(PG_FUNCTION_ARGS)
-{
-	return combine(fcinfo, BF_KIND_BLOOM, false);
-}
+SQL_FUNCTION(bloom_agg_combine, combine(fcinfo, BF_KIND_BLOOM, false));
 
-PG_FUNCTION_INFO_V1(bloom_agg_combine_internal);
-Datum
-bloom_agg_combine_internal(PG_FUNCTION_ARGS)
-{
-	return combine(fcinfo, BF_KIND_BLOOM, true);
-}
+SQL_FUNCTION(bloom_agg_combine_internal, combine(fcinfo, BF_KIND_BLOOM, true));
 
-PG_FUNCTION_INFO_V1(cuckoo_agg_combine);
-Datum
-cuckoo_agg_combine(PG_FUNCTION_ARGS)
-{
-	return combine(fcinfo, BF_KIND_CUCKOO, false);
-}
+SQL_FUNCTION(cuckoo_agg_combine, combine(fcinfo, BF_KIND_CUCKOO, false));
 
-PG_FUNCTION_INFO_V1(cuckoo_agg_combine_internal);
-Datum
-cuckoo_agg_combine_internal(PG_FUNCTION_ARGS)
-{
-	return combine(fcinfo, BF_KIND_CUCKOO, true);
-}
+SQL_FUNCTION(cuckoo_agg_combine_internal, combine(fcinfo, BF_KIND_CUCKOO, true));
 
 /* ----------------------------------------------------------------
  * Serialize, final
@@ -892,19 +755,9 @@ deserialize(FunctionCallInfo fcinfo, uint16 kind)
 	PG_RETURN_POINTER(value_from_bytes(kind, VARDATA_ANY(bytes), VARSIZE_ANY_EXHDR(bytes)));
 }
 
-PG_FUNCTION_INFO_V1(bloom_agg_deserialize);
-Datum
-bloom_agg_deserialize(PG_FUNCTION_ARGS)
-{
-	return deserialize(fcinfo, BF_KIND_BLOOM);
-}
+SQL_FUNCTION(bloom_agg_deserialize, deserialize(fcinfo, BF_KIND_BLOOM));
 
-PG_FUNCTION_INFO_V1(cuckoo_agg_deserialize);
-Datum
-cuckoo_agg_deserialize(PG_FUNCTION_ARGS)
-{
-	return deserialize(fcinfo, BF_KIND_CUCKOO);
-}
+SQL_FUNCTION(cuckoo_agg_deserialize, deserialize(fcinfo, BF_KIND_CUCKOO));
 
 /*
  * The finished filter.  No rows at all give an empty filter, not NULL: a query
@@ -915,8 +768,9 @@ final(FunctionCallInfo fcinfo, uint16 kind)
 {
 	bf_host		host = server_host(NULL);
 	bf_mutable	filter;
+	bf_filter	unfinished;
 	FilterObject *object;
-	Part		part;
+	struct varlena *state;
 
 	aggregate_context(fcinfo);
 	if (PG_ARGISNULL(0))
@@ -927,24 +781,17 @@ final(FunctionCallInfo fcinfo, uint16 kind)
 	object = filter_object(PG_GETARG_DATUM(0));
 	if (object != NULL)
 		PG_RETURN_POINTER(builder_finish(&object->filter));
-	open_part(&part, PG_GETARG_DATUM(0));
-	if (part.state != NULL)
-		load_state(&filter, host, part.state, 0);
+	state = (struct varlena *) PG_DETOAST_DATUM(PG_GETARG_DATUM(0));
+	if (value_is_state(state))
+		load_state(&filter, host, check_state(state), 0);
 	else
-		bf_mutable_load(&filter, host, &part.filter);
+	{
+		value_open_any(&unfinished, state);
+		bf_mutable_load(&filter, host, &unfinished);
+	}
 	PG_RETURN_POINTER(builder_finish(&filter));
 }
 
-PG_FUNCTION_INFO_V1(bloom_agg_final);
-Datum
-bloom_agg_final(PG_FUNCTION_ARGS)
-{
-	return final(fcinfo, BF_KIND_BLOOM);
-}
+SQL_FUNCTION(bloom_agg_final, final(fcinfo, BF_KIND_BLOOM));
 
-PG_FUNCTION_INFO_V1(cuckoo_agg_final);
-Datum
-cuckoo_agg_final(PG_FUNCTION_ARGS)
-{
-	return final(fcinfo, BF_KIND_CUCKOO);
-}
+SQL_FUNCTION(cuckoo_agg_final, final(fcinfo, BF_KIND_CUCKOO));

@@ -165,33 +165,13 @@ change_by_array(FunctionCallInfo fcinfo, bf_change change)
 }
 
 /* bloom_add, cuckoo_add(filter, key): the filter with one more key */
-PG_FUNCTION_INFO_V1(filter_add);
-Datum
-filter_add(PG_FUNCTION_ARGS)
-{
-	return change_by_key(fcinfo, BF_ADD);
-}
+SQL_FUNCTION(filter_add, change_by_key(fcinfo, BF_ADD));
 
 /* bloom_add_all, cuckoo_add_all(filter, keys): the filter with all of an array */
-PG_FUNCTION_INFO_V1(filter_add_all);
-Datum
-filter_add_all(PG_FUNCTION_ARGS)
-{
-	return change_by_array(fcinfo, BF_ADD);
-}
+SQL_FUNCTION(filter_add_all, change_by_array(fcinfo, BF_ADD));
 
 /* cuckoo_delete(filter, key): the filter with one copy of the key less */
-PG_FUNCTION_INFO_V1(cuckoo_delete);
-Datum
-cuckoo_delete(PG_FUNCTION_ARGS)
-{
-	return change_by_key(fcinfo, BF_REMOVE);
-}
+SQL_FUNCTION(cuckoo_delete, change_by_key(fcinfo, BF_REMOVE));
 
 /* cuckoo_delete_all(filter, keys): the same for each key of an array */
-PG_FUNCTION_INFO_V1(cuckoo_delete_all);
-Datum
-cuckoo_delete_all(PG_FUNCTION_ARGS)
-{
-	return change_by_array(fcinfo, BF_REMOVE);
-}
+SQL_FUNCTION(cuckoo_delete_all, change_by_array(fcinfo, BF_REMOVE));

@@ -41,9 +41,19 @@
 	extern int	bf_swallow_semicolon
 #endif
 
+/* A function that SQL calls by this name: what an expression over fcinfo says. */
+#define SQL_FUNCTION(name, expression) \
+	PG_FUNCTION_INFO_V1(name); \
+	Datum \
+	name(PG_FUNCTION_ARGS) \
+	{ \
+		return expression; \
+	} \
+	extern int	bf_swallow_semicolon
+
 #if PG_VERSION_NUM >= 180000
 #define BF_MODULE_MAGIC \
-	PG_MODULE_MAGIC_EXT(.name = "bloomfilter", .version = "1.0")
+	PG_MODULE_MAGIC_EXT(.name = "bloomfilter", .version = BF_VERSION)
 #else
 #define BF_MODULE_MAGIC	PG_MODULE_MAGIC
 #endif

@@ -373,20 +373,10 @@ probe_until(FunctionCallInfo fcinfo, bool deciding)
 }
 
 /* ..._contains_any(filter, keys): can any of them have been added? */
-PG_FUNCTION_INFO_V1(filter_contains_any);
-Datum
-filter_contains_any(PG_FUNCTION_ARGS)
-{
-	return probe_until(fcinfo, true);
-}
+SQL_FUNCTION(filter_contains_any, probe_until(fcinfo, true));
 
 /* ..._contains_all(filter, keys): can all of them have been added? */
-PG_FUNCTION_INFO_V1(filter_contains_all);
-Datum
-filter_contains_all(PG_FUNCTION_ARGS)
-{
-	return probe_until(fcinfo, false);
-}
+SQL_FUNCTION(filter_contains_all, probe_until(fcinfo, false));
 
 /*
  * An array of the same shape as the keys', with their answers.  Those are what the

@@ -69,6 +69,16 @@ printable_argument(FunctionCallInfo fcinfo)
 	return aggregate_export_state(PG_DETOAST_DATUM_PACKED(PG_GETARG_DATUM(0)));
 }
 
+/* Everything else refuses one; the header is enough to see. */
+static struct varlena *
+finished(struct varlena *image)
+{
+	if (value_is_state(image) || (VARSIZE_ANY_EXHDR(image) >= BF_HEADER_BYTES &&
+								  bf_header_is_unfinished((uint8 *) VARDATA_ANY(image))))
+		value_refuse_unfinished();
+	return image;
+}
+
 PG_FUNCTION_INFO_V1(filter_out);
 Datum
 filter_out(PG_FUNCTION_ARGS)
@@ -116,114 +126,49 @@ PG_FUNCTION_INFO_V1(filter_to_bytea);
 Datum
 filter_to_bytea(PG_FUNCTION_ARGS)
 {
-	struct varlena *image = value_argument(fcinfo, 0);
-	Size		n = VARSIZE_ANY_EXHDR(image);
-	bytea	   *bytes = palloc(n + VARHDRSZ);
+	struct varlena *image = finished((struct varlena *) PG_DETOAST_DATUM_COPY(PG_GETARG_DATUM(0)));
 
-	SET_VARSIZE(bytes, n + VARHDRSZ);
-	memcpy(VARDATA(bytes), VARDATA_ANY(image), n);
-	PG_RETURN_BYTEA_P(bytes);
+	PG_RETURN_BYTEA_P(image);
 }
 
 /* What has to know which type it makes. */
-PG_FUNCTION_INFO_V1(bloom_in);
-Datum
-bloom_in(PG_FUNCTION_ARGS)
-{
-	return filter_in(fcinfo, BF_KIND_BLOOM);
-}
+SQL_FUNCTION(bloom_in, filter_in(fcinfo, BF_KIND_BLOOM));
 
-PG_FUNCTION_INFO_V1(bloom_recv);
-Datum
-bloom_recv(PG_FUNCTION_ARGS)
-{
-	return filter_recv(fcinfo, BF_KIND_BLOOM);
-}
+SQL_FUNCTION(bloom_recv, filter_recv(fcinfo, BF_KIND_BLOOM));
 
-PG_FUNCTION_INFO_V1(bloom_from_bytea);
-Datum
-bloom_from_bytea(PG_FUNCTION_ARGS)
-{
-	return filter_from_bytea(fcinfo, BF_KIND_BLOOM);
-}
+SQL_FUNCTION(bloom_from_bytea, filter_from_bytea(fcinfo, BF_KIND_BLOOM));
 
-PG_FUNCTION_INFO_V1(cuckoo_in);
-Datum
-cuckoo_in(PG_FUNCTION_ARGS)
-{
-	return filter_in(fcinfo, BF_KIND_CUCKOO);
-}
+SQL_FUNCTION(cuckoo_in, filter_in(fcinfo, BF_KIND_CUCKOO));
 
-PG_FUNCTION_INFO_V1(cuckoo_recv);
-Datum
-cuckoo_recv(PG_FUNCTION_ARGS)
-{
-	return filter_recv(fcinfo, BF_KIND_CUCKOO);
-}
+SQL_FUNCTION(cuckoo_recv, filter_recv(fcinfo, BF_KIND_CUCKOO));
 
-PG_FUNCTION_INFO_V1(cuckoo_from_bytea);
-Datum
-cuckoo_from_bytea(PG_FUNCTION_ARGS)
-{
-	return filter_from_bytea(fcinfo, BF_KIND_CUCKOO);
-}
+SQL_FUNCTION(cuckoo_from_bytea, filter_from_bytea(fcinfo, BF_KIND_CUCKOO));
 
 /* ----------------------------------------------------------------
  * Equality
  * ----------------------------------------------------------------
  */
 
-/* Refuse the state of an aggregate, looking at no more than its header. */
-static void
-refuse_unfinished_datum(Datum value)
-{
-	struct varlena *head = PG_DETOAST_DATUM_SLICE(value, 0, BF_HEADER_BYTES);
-
-	if (value_is_state(head) || (VARSIZE_ANY_EXHDR(head) == BF_HEADER_BYTES &&
-								 bf_header_is_unfinished((uint8 *) VARDATA_ANY(head))))
-		value_refuse_unfinished();
-}
-
 /* Filters are equal if their bytes are; most that are not differ in size. */
 static bool
-filter_equal(FunctionCallInfo fcinfo)
+filter_equal(Datum a, Datum b)
 {
-	Size		left_size = toast_raw_datum_size(PG_GETARG_DATUM(0));
-	Size		right_size = toast_raw_datum_size(PG_GETARG_DATUM(1));
-	struct varlena *left;
-	struct varlena *right;
+	bool		same_size = toast_raw_datum_size(a) == toast_raw_datum_size(b);
+	int32		looked_at = same_size ? -1 : BF_HEADER_BYTES;
+	struct varlena *left = finished(PG_DETOAST_DATUM_SLICE(a, 0, looked_at));
+	struct varlena *right = finished(PG_DETOAST_DATUM_SLICE(b, 0, looked_at));
 
-	if (left_size != right_size)
-	{
-		refuse_unfinished_datum(PG_GETARG_DATUM(0));
-		refuse_unfinished_datum(PG_GETARG_DATUM(1));
-		return false;
-	}
-	left = value_argument(fcinfo, 0);
-	right = value_argument(fcinfo, 1);
-	return VARSIZE_ANY_EXHDR(left) == VARSIZE_ANY_EXHDR(right) &&
-		memcmp(VARDATA_ANY(left), VARDATA_ANY(right), VARSIZE_ANY_EXHDR(left)) == 0;
+	return same_size && memcmp(VARDATA_ANY(left), VARDATA_ANY(right), VARSIZE_ANY_EXHDR(left)) == 0;
 }
 
-PG_FUNCTION_INFO_V1(filter_eq);
-Datum
-filter_eq(PG_FUNCTION_ARGS)
-{
-	PG_RETURN_BOOL(filter_equal(fcinfo));
-}
-
-PG_FUNCTION_INFO_V1(filter_ne);
-Datum
-filter_ne(PG_FUNCTION_ARGS)
-{
-	PG_RETURN_BOOL(!filter_equal(fcinfo));
-}
+SQL_FUNCTION(filter_eq, BoolGetDatum(filter_equal(PG_GETARG_DATUM(0), PG_GETARG_DATUM(1))));
+SQL_FUNCTION(filter_ne, BoolGetDatum(!filter_equal(PG_GETARG_DATUM(0), PG_GETARG_DATUM(1))));
 
 PG_FUNCTION_INFO_V1(filter_hash);
 Datum
 filter_hash(PG_FUNCTION_ARGS)
 {
-	struct varlena *image = value_argument(fcinfo, 0);
+	struct varlena *image = finished(PG_DETOAST_DATUM_PACKED(PG_GETARG_DATUM(0)));
 
 	return hash_any((unsigned char *) VARDATA_ANY(image), (int) VARSIZE_ANY_EXHDR(image));
 }
@@ -232,7 +177,7 @@ PG_FUNCTION_INFO_V1(filter_hash_extended);
 Datum
 filter_hash_extended(PG_FUNCTION_ARGS)
 {
-	struct varlena *image = value_argument(fcinfo, 0);
+	struct varlena *image = finished(PG_DETOAST_DATUM_PACKED(PG_GETARG_DATUM(0)));
 
 	return hash_any_extended((unsigned char *) VARDATA_ANY(image), (int) VARSIZE_ANY_EXHDR(image),
 							 (uint64) PG_GETARG_INT64(1));

@@ -135,37 +135,23 @@ key_hash_uuid(const void *uuid)
  * ----------------------------------------------------------------
  */
 
-static uint64
-key_hash_int2_datum(KeyType *type, Datum value)
-{
-	return key_hash_integer(DatumGetInt16(value));
-}
+/* The hash function of a type, as KeyType has it: an expression over `value`. */
+#define HASH_DATUM(name, expression) \
+	static uint64 \
+	name(KeyType *type, Datum value) \
+	{ \
+		return expression; \
+	}
+
+HASH_DATUM(key_hash_int2_datum, key_hash_integer(DatumGetInt16(value)))
 
 /* int4, and date, which is stored as one */
-static uint64
-key_hash_int4_datum(KeyType *type, Datum value)
-{
-	return key_hash_integer(DatumGetInt32(value));
-}
+HASH_DATUM(key_hash_int4_datum, key_hash_integer(DatumGetInt32(value)))
 
 /* int8, and the types stored as one: timestamps, time, money, xid8, pg_lsn */
-static uint64
-key_hash_int8_datum(KeyType *type, Datum value)
-{
-	return key_hash_integer(DatumGetInt64(value));
-}
-
-static uint64
-key_hash_oid_datum(KeyType *type, Datum value)
-{
-	return key_hash_integer((int64) DatumGetObjectId(value));
-}
-
-static uint64
-key_hash_bool_datum(KeyType *type, Datum value)
-{
-	return key_hash_integer(DatumGetBool(value) ? 1 : 0);
-}
+HASH_DATUM(key_hash_int8_datum, key_hash_integer(DatumGetInt64(value)))
+HASH_DATUM(key_hash_oid_datum, key_hash_integer((int64) DatumGetObjectId(value)))
+HASH_DATUM(key_hash_bool_datum, key_hash_integer(DatumGetBool(value) ? 1 : 0))
 
 /*
  * float4 and float8 are one class: the bits of a float8.  Both zeros are equal,
@@ -185,17 +171,8 @@ key_hash_double(double value)
 	return key_hash_integer((int64) bits);
 }
 
-static uint64
-key_hash_float4_datum(KeyType *type, Datum value)
-{
-	return key_hash_double(DatumGetFloat4(value));
-}
-
-static uint64
-key_hash_float8_datum(KeyType *type, Datum value)
-{
-	return key_hash_double(DatumGetFloat8(value));
-}
+HASH_DATUM(key_hash_float4_datum, key_hash_double(DatumGetFloat4(value)))
+HASH_DATUM(key_hash_float8_datum, key_hash_double(DatumGetFloat8(value)))
 
 /* Hash a varlena's content, and free the copy if it had to be detoasted. */
 static inline uint64
@@ -213,17 +190,8 @@ key_hash_varlena(Datum value, uint64 (*hash) (const char *, Size))
 	return result;
 }
 
-static uint64
-key_hash_text_datum(KeyType *type, Datum value)
-{
-	return key_hash_varlena(value, key_hash_text);
-}
-
-static uint64
-key_hash_bytea_datum(KeyType *type, Datum value)
-{
-	return key_hash_varlena(value, key_hash_bytes);
-}
+HASH_DATUM(key_hash_text_datum, key_hash_varlena(value, key_hash_text))
+HASH_DATUM(key_hash_bytea_datum, key_hash_varlena(value, key_hash_bytes))
 
 static uint64
 key_hash_name_datum(KeyType *type, Datum value)
@@ -233,29 +201,10 @@ key_hash_name_datum(KeyType *type, Datum value)
 	return key_hash_text(string, strlen(string));
 }
 
-static uint64
-key_hash_char_datum(KeyType *type, Datum value)
-{
-	return key_hash_char(DatumGetChar(value));
-}
-
-static uint64
-key_hash_uuid_datum(KeyType *type, Datum value)
-{
-	return key_hash_uuid(DatumGetUUIDP(value));
-}
-
-static uint64
-key_hash_macaddr_datum(KeyType *type, Datum value)
-{
-	return key_hash_bytes((char *) DatumGetMacaddrP(value), sizeof(macaddr));
-}
-
-static uint64
-key_hash_macaddr8_datum(KeyType *type, Datum value)
-{
-	return key_hash_bytes((char *) DatumGetMacaddr8P(value), sizeof(macaddr8));
-}
+HASH_DATUM(key_hash_char_datum, key_hash_char(DatumGetChar(value)))
+HASH_DATUM(key_hash_uuid_datum, key_hash_uuid(DatumGetUUIDP(value)))
+HASH_DATUM(key_hash_macaddr_datum, key_hash_bytes((char *) DatumGetMacaddrP(value), sizeof(macaddr)))
+HASH_DATUM(key_hash_macaddr8_datum, key_hash_bytes((char *) DatumGetMacaddr8P(value), sizeof(macaddr8)))
 
 /*
  * The digits as text, without insignificant zeros: 1.0 and 1.00 are "1".
@@ -274,11 +223,7 @@ key_hash_numeric(Datum value)
 	return hash;
 }
 
-static uint64
-key_hash_numeric_datum(KeyType *type, Datum value)
-{
-	return key_hash_numeric(value);
-}
+HASH_DATUM(key_hash_numeric_datum, key_hash_numeric(value))
 
 /*
  * Intervals compare by their length, a month being 30 days and a day 24 hours.

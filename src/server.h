@@ -15,7 +15,7 @@ extern const bf_host_methods server_host_methods;
 static inline bf_host
 server_host(MemoryContext context)
 {
-	return (bf_host) {&server_host_methods, context};
+	return (bf_host) {&server_host_methods, context, false};
 }
 
 #endif							/* BF_SERVER_H */

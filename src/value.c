@@ -68,14 +68,6 @@ value_open_argument(bf_filter *filter, FunctionCallInfo fcinfo, int argument)
 }
 
 struct varlena *
-value_argument(FunctionCallInfo fcinfo, int argument)
-{
-	bf_filter	filter;
-
-	return value_open_argument(&filter, fcinfo, argument);
-}
-
-struct varlena *
 value_allocate(uint64 size)
 {
 	struct varlena *image;

@@ -33,7 +33,6 @@ extern void value_open_any(bf_filter *filter, struct varlena *image);
 extern void value_refuse_unfinished(void);
 
 /* An argument that is a filter; an error if it is the state of an aggregate. */
-extern struct varlena *value_argument(FunctionCallInfo fcinfo, int argument);
 extern struct varlena *value_open_argument(bf_filter *filter, FunctionCallInfo fcinfo, int argument);
 
 static inline bool

@@ -146,7 +146,7 @@ static const bf_host_methods host_methods = {
 	.fail = host_fail
 };
 
-static const bf_host test_host = {&host_methods, &core_memory};
+static const bf_host test_host = {.methods = &host_methods, .context = &core_memory};
 
 /* Do something that may fail, and let its n-th step do so; 0: none. */
 static HostOutcome

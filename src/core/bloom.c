@@ -100,8 +100,8 @@ decisive_room(const bf_bloom *bloom, const bf_bloom_layer *layer)
 }
 
 /* An empty list with room for more than `count` hashes. */
-static void
-start_list(const bf_bloom *bloom, bf_bloom_layer *layer, uint32_t count)
+void
+bf_bloom_start_list(const bf_bloom *bloom, bf_bloom_layer *layer, uint32_t count)
 {
 	uint64_t	least = largest_room(bloom, layer);
 
@@ -159,7 +159,7 @@ bf_bloom_start(bf_bloom *bloom, bf_host host, bf_size size, double fpp)
 
 	start_empty(bloom, &header, host, 1);
 	bloom->layer[0].size = size;
-	start_list(bloom, &bloom->layer[0], 0);
+	bf_bloom_start_list(bloom, &bloom->layer[0], 0);
 	bloom->layers = 1;
 }
 
@@ -212,7 +212,7 @@ bf_bloom_load_layer(bf_bloom *bloom, bf_bloom_layer *layer, const bf_layer *from
 	}
 	else
 	{
-		start_list(bloom, layer, from->count);
+		bf_bloom_start_list(bloom, layer, from->count);
 		bf_list_read(layer->hashes, from->data, from->count);
 		layer->count = layer->sorted = from->count;
 	}
@@ -493,7 +493,7 @@ open_next_layer(bf_bloom *bloom, const Coming *coming)
 	uint64_t	expected = coming->n > 1 && !window ? count_distinct_new(bloom, coming) : 1;
 	bf_bloom_layer next = next_layer(bloom, expected);
 
-	start_list(bloom, &next, 0);
+	bf_bloom_start_list(bloom, &next, 0);
 	bf_bloom_insert_layer(bloom, bloom->layers, &next);
 	/* nothing fails from here on */
 	if (forget)
@@ -504,16 +504,21 @@ open_next_layer(bf_bloom *bloom, const Coming *coming)
 	}
 }
 
+/* Is the key in a layer whose list, if it is one, is sorted? */
+bool
+bf_bloom_layer_contains(const bf_bloom_layer *layer, uint64_t hash)
+{
+	return layer->lines != NULL ? bf_lines_test(layer->lines, layer->size.shape, hash) :
+		bf_hashes_find(layer->hashes, layer->count, hash) < layer->count;
+}
+
 /* Is the key in a layer that is not the open one? */
 static bool
 closed_layers_contain(const bf_bloom *bloom, uint64_t hash)
 {
 	for (unsigned i = 0; i + 1 < bloom->layers; i++)
 	{
-		const bf_bloom_layer *layer = &bloom->layer[i];
-
-		if (layer->lines != NULL ? bf_lines_test(layer->lines, layer->size.shape, hash) :
-			bf_hashes_find(layer->hashes, layer->count, hash) < layer->count)
+		if (bf_bloom_layer_contains(&bloom->layer[i], hash))
 			return true;
 	}
 	return false;
@@ -591,8 +596,12 @@ bf_bloom_apply_batch(bf_bloom *bloom)
 		bf_bloom_add_layered(bloom, batch[i]);
 }
 
-static bf_inline void
-add_all(bf_bloom *bloom, const uint64_t *hashes, size_t n, bool poll)
+/*
+ * Add many keys.  As all of them are known, a new layer is made large enough
+ * for those that are still to come.
+ */
+void
+bf_bloom_add_many(bf_bloom *bloom, const uint64_t *hashes, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 	{
@@ -601,26 +610,9 @@ add_all(bf_bloom *bloom, const uint64_t *hashes, size_t n, bool poll)
 		if (layer->lines != NULL && i + BF_BATCH < n)
 			bf_lines_prefetch(layer->lines, layer->size.shape, hashes[i + BF_BATCH]);
 		add_next(bloom, &(Coming) {hashes + i, n - i});
-		if (poll && i % BF_POLL_EVERY == BF_POLL_EVERY - 1)
+		if (i % BF_POLL_EVERY == BF_POLL_EVERY - 1)
 			bf_poll(bloom->header.host);
 	}
-}
-
-/*
- * Add many keys.  As all of them are known, a new layer is made large enough
- * for those that are still to come.
- */
-void
-bf_bloom_add_many(bf_bloom *bloom, const uint64_t *hashes, size_t n)
-{
-	add_all(bloom, hashes, n, true);
-}
-
-/* Add keys for which there is a reservation: nothing fails. */
-void
-bf_bloom_add_reserved(bf_bloom *bloom, const uint64_t *hashes, size_t n)
-{
-	add_all(bloom, hashes, n, false);
 }
 
 /*

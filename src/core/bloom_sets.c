@@ -26,18 +26,35 @@
  * ----------------------------------------------------------------
  */
 
-/* A layer as it can be read by the functions of query.h; a list has none. */
-static bf_layer
-view_of_lines(const bf_bloom_layer *layer)
+/*
+ * A layer of another filter, to be looked at: its lines are where they are, of a
+ * list there is a copy.  free_borrowed ends that.
+ */
+static bf_bloom_layer
+borrow_layer(bf_bloom *bloom, const bf_layer *from)
 {
-	bf_layer	view;
+	bf_bloom_layer layer;
 
-	memset(&view, 0, sizeof(view));
-	view.shape = layer->size.shape;
-	view.capacity = layer->size.capacity;
-	view.form = BF_FORM_LINES;
-	view.data = layer->lines;
-	return view;
+	memset(&layer, 0, sizeof(layer));
+	layer.size = (bf_size) {from->shape, from->capacity};
+	if (from->form == BF_FORM_LINES)
+		layer.lines = from->data;
+	else
+		bf_bloom_load_layer(bloom, &layer, from);
+	return layer;
+}
+
+static void
+free_borrowed(bf_bloom *bloom, const bf_bloom_layer *layer)
+{
+	bf_release(bloom->header.host, layer->hashes);
+}
+
+static bool
+layer_is_empty(bf_host host, const bf_bloom_layer *layer)
+{
+	return layer->lines == NULL ? layer->count == 0 :
+		bf_bytes_are_zero(host, layer->lines, layer->size.shape.words * 8);
 }
 
 static double
@@ -51,38 +68,28 @@ lines_fpp(bf_host host, const uint8_t *lines, bf_shape shape)
  * own.
  */
 static uint8_t *
-lines_of_both(bf_bloom *bloom, const bf_bloom_layer *layer, const bf_layer *other, bf_added *added)
+lines_of_both(bf_bloom *bloom, const bf_bloom_layer *layer, const bf_bloom_layer *other, bf_added *added)
 {
 	bf_host		host = bloom->header.host;
-	uint64_t	bytes = other->shape.words * 8;
-	uint8_t    *lines;
+	bf_shape	shape = layer->size.shape;
+	uint8_t    *lines = bf_allocate_zero(host, shape.words * 8);
 
-	if (layer->lines == NULL)
-		lines = bf_bloom_lines_of_list(bloom, layer, added);
-	else
+	for (unsigned i = 0; i < 2; i++)
 	{
-		lines = bf_allocate(host, bytes);
-		memcpy(lines, layer->lines, (size_t) bytes);
+		const bf_bloom_layer *part = i == 0 ? layer : other;
+
+		if (part->lines != NULL)
+			bf_lines_or(host, lines, part->lines, shape.words);
+		else
+			bf_lines_add_many(host, lines, shape, part->hashes, part->count);
 	}
-	if (other->form == BF_FORM_LINES)
-		bf_lines_or(host, lines, other->data, other->shape.words);
-	else
-	{
-		for (uint32_t i = 0; i < other->count; i++)
-		{
-			bf_lines_add(lines, other->shape, bf_load64(other->data + (size_t) i * 8));
-			if (i % BF_POLL_EVERY == BF_POLL_EVERY - 1)
-				bf_poll(host);
-		}
-	}
-	added->bits = bf_lines_bits_set(host, lines, other->shape.words);
-	added->keys = 0;
+	*added = (bf_added) {bf_lines_bits_set(host, lines, shape.words), 0};
 	return lines;
 }
 
 /* Merge two lists, if that makes a list; false if it does not. */
 static bool
-merge_lists(bf_bloom *bloom, bf_bloom_layer *layer, const bf_layer *other)
+merge_lists(bf_bloom *bloom, bf_bloom_layer *layer, const bf_bloom_layer *other)
 {
 	bf_host		host = bloom->header.host;
 	uint64_t	total = (uint64_t) layer->count + other->count;
@@ -90,7 +97,7 @@ merge_lists(bf_bloom *bloom, bf_bloom_layer *layer, const bf_layer *other)
 	uint64_t	count;
 
 	memcpy(hashes, layer->hashes, sizeof(uint64_t) * layer->count);
-	bf_list_read(hashes + layer->count, other->data, other->count);
+	memcpy(hashes + layer->count, other->hashes, sizeof(uint64_t) * other->count);
 	count = bf_hashes_sort_unique(host, hashes, (size_t) total, 0);
 	if (!bf_bloom_may_be_list(bloom, layer, count))
 	{
@@ -109,17 +116,17 @@ merge_lists(bf_bloom *bloom, bf_bloom_layer *layer, const bf_layer *other)
  * says so or in any case.  False if not; then nothing has changed.
  */
 static bool
-merge_layer(bf_bloom *bloom, bf_bloom_layer *layer, const bf_layer *other, bool always)
+merge_layer(bf_bloom *bloom, bf_bloom_layer *layer, const bf_bloom_layer *other, bool always)
 {
 	bf_host		host = bloom->header.host;
-	bf_shape	shape = other->shape;
-	uint64_t	capacity = layer->size.capacity > other->capacity ? layer->size.capacity : other->capacity;
+	bf_shape	shape = layer->size.shape;
+	uint64_t	capacity = layer->size.capacity > other->size.capacity ? layer->size.capacity : other->size.capacity;
 	uint64_t	full_bits = always ? UINT64_MAX : bf_shape_full_bits(shape, capacity);
 	bf_added	both = {0, 0};
-	uint8_t    *lines;
+	uint8_t    *lines = layer->lines;
 
-	bf_assert(bf_shape_equal(layer->size.shape, shape));
-	if (layer->lines == NULL && other->form == BF_FORM_LIST && merge_lists(bloom, layer, other))
+	bf_assert(bf_shape_equal(other->size.shape, shape));
+	if (layer->lines == NULL && other->lines == NULL && merge_lists(bloom, layer, other))
 	{
 		layer->size.capacity = capacity;
 		layer->full_bits = bf_full_bits(bloom->header.growth, shape, capacity);
@@ -127,20 +134,16 @@ merge_layer(bf_bloom *bloom, bf_bloom_layer *layer, const bf_layer *other, bool 
 	}
 
 	/* the usual case needs no copy: lines that have room for other lines */
-	if (layer->lines != NULL && other->form == BF_FORM_LINES &&
-		(both.bits = bf_lines_bits_set_or(host, layer->lines, other->data, shape.words)) <= full_bits)
-	{
-		lines = layer->lines;
-		bf_lines_or(host, lines, other->data, shape.words);
-		layer->lines = NULL;
-	}
+	if (layer->lines != NULL && other->lines != NULL &&
+		(both.bits = bf_lines_bits_set_or(host, layer->lines, other->lines, shape.words)) <= full_bits)
+		bf_lines_or(host, lines, other->lines, shape.words);
 	else
 	{
 		lines = lines_of_both(bloom, layer, other, &both);
 		if (both.bits > full_bits)
 		{
 			double		left = lines_fpp(host, layer->lines, shape);
-			double		right = other->form == BF_FORM_LIST ? 0.0 : lines_fpp(host, other->data, shape);
+			double		right = lines_fpp(host, other->lines, shape);
 
 			if (lines_fpp(host, lines, shape) > left + right - left * right)
 			{
@@ -148,25 +151,47 @@ merge_layer(bf_bloom *bloom, bf_bloom_layer *layer, const bf_layer *other, bool 
 				return false;
 			}
 		}
+		bf_release(host, layer->lines);
 	}
-	bf_release(host, layer->lines);
 	layer->size.capacity = capacity;
 	layer->keys_left = BF_UNCOUNTED;
 	bf_bloom_install_lines(bloom, layer, lines, both);
 	return true;
 }
 
-/* Merge a layer into one of the same shape, if there is one that the rule allows. */
+/* Merge a layer into one of the first n, if there is one that the rule allows. */
 static bool
-merge_into_any(bf_bloom *bloom, const bf_layer *other, bool always)
+merge_into_any(bf_bloom *bloom, unsigned n, const bf_bloom_layer *other, bool always)
 {
-	for (unsigned i = 0; i < bloom->layers; i++)
+	for (unsigned i = 0; i < n; i++)
 	{
-		if (bf_shape_equal(bloom->layer[i].size.shape, other->shape) &&
+		if (bf_shape_equal(bloom->layer[i].size.shape, other->size.shape) &&
 			merge_layer(bloom, &bloom->layer[i], other, always))
 			return true;
 	}
 	return false;
+}
+
+/*
+ * Merge a layer of another filter, or else put a copy of it at the end.  With as
+ * many layers as there may be: merge it in any case, or `failure`.
+ */
+static void
+take_layer(bf_bloom *bloom, const bf_layer *from, bool always, bool always_if_full, bf_failure failure)
+{
+	bf_bloom_layer other = borrow_layer(bloom, from);
+	bool		full = bloom->layers == BF_MAX_LAYERS;
+	bool		merged = merge_into_any(bloom, bloom->layers, &other, always) ||
+		(full && always_if_full && merge_into_any(bloom, bloom->layers, &other, true));
+
+	free_borrowed(bloom, &other);
+	if (merged)
+		return;
+	if (full)
+		bf_fail(bloom->header.host, failure, BF_MAX_LAYERS + 1, NULL);
+	memset(&other, 0, sizeof(other));
+	bf_bloom_load_layer(bloom, &other, from);
+	bf_bloom_insert_layer(bloom, bloom->layers, &other);
 }
 
 /*
@@ -193,17 +218,6 @@ add_fitting_list(bf_bloom *bloom, const bf_layer *list)
 			bf_poll(bloom->header.host);
 	}
 	return true;
-}
-
-/* Or else put a copy of it at the end. */
-static void
-append_layer(bf_bloom *bloom, const bf_layer *other)
-{
-	bf_bloom_layer layer;
-
-	memset(&layer, 0, sizeof(layer));
-	bf_bloom_load_layer(bloom, &layer, other);
-	bf_bloom_insert_layer(bloom, bloom->layers, &layer);
 }
 
 /* ----------------------------------------------------------------
@@ -270,12 +284,7 @@ bf_bloom_merge_state(bf_bloom *bloom, const bf_filter *state)
 			if (bloom->layer[j].size.shape.words == 0)
 				bloom->layer[j].size.shape = other->shape;
 		}
-		if (merge_into_any(bloom, other, other->capacity == 0) ||
-			(bloom->layers == BF_MAX_LAYERS && merge_into_any(bloom, other, true)))
-			continue;
-		if (bloom->layers == BF_MAX_LAYERS)
-			bf_fail(host, BF_FAIL_LAYERS, BF_MAX_LAYERS + 1, NULL);
-		append_layer(bloom, other);
+		take_layer(bloom, other, other->capacity == 0, true, BF_FAIL_LAYERS);
 		qsort(bloom->layer, bloom->layers, sizeof(bf_bloom_layer), compare_capacities);
 	}
 }
@@ -294,10 +303,8 @@ drop_empty_layers(bf_bloom *bloom)
 	for (unsigned i = 0; i < bloom->layers; i++)
 	{
 		bf_bloom_layer *layer = &bloom->layer[i];
-		bf_layer	view = view_of_lines(layer);
-		bool		empty = layer->lines != NULL ? bf_layer_is_empty(bloom->header.host, &view) : layer->count == 0;
 
-		if (empty && bloom->layers - i + kept > 1)
+		if (bloom->layers - i + kept > 1 && layer_is_empty(bloom->header.host, layer))
 			bf_bloom_free_layer(bloom, layer);
 		else
 			bloom->layer[kept++] = *layer;
@@ -344,7 +351,12 @@ unite_windows(bf_bloom *bloom, const bf_filter *filter)
 		bf_bloom_insert_layer(bloom, i, &layer);
 	}
 	for (unsigned i = older; i < filter->layers; i++)
-		merge_layer(bloom, &bloom->layer[bloom->layers - filter->layers + i], &filter->layer[i], true);
+	{
+		bf_bloom_layer other = borrow_layer(bloom, &filter->layer[i]);
+
+		merge_layer(bloom, &bloom->layer[bloom->layers - filter->layers + i], &other, true);
+		free_borrowed(bloom, &other);
+	}
 }
 
 /*
@@ -382,13 +394,8 @@ bf_bloom_unite(bf_bloom *bloom, const bf_filter *filter)
 	drop_empty_layers(bloom);
 	for (unsigned i = 0; i < filter->layers; i++)
 	{
-		const bf_layer *other = &filter->layer[i];
-
-		if (bf_layer_is_empty(header->host, other) || merge_into_any(bloom, other, fixed))
-			continue;
-		if (bloom->layers == BF_MAX_LAYERS)
-			bf_fail(header->host, BF_FAIL_UNION_LAYERS, BF_MAX_LAYERS + 1, NULL);
-		append_layer(bloom, other);
+		if (!bf_layer_is_empty(header->host, &filter->layer[i]))
+			take_layer(bloom, &filter->layer[i], fixed, false, BF_FAIL_UNION_LAYERS);
 	}
 }
 
@@ -483,36 +490,16 @@ shrink_layer(bf_bloom *bloom, bf_bloom_layer *layer)
 void
 bf_bloom_compact(bf_bloom *bloom)
 {
-	unsigned	layers;
-
 	if (bloom->header.max_layers > 0)
 		return;
 	drop_empty_layers(bloom);
-	layers = bloom->layers;
-	for (unsigned i = 0; i < layers; i++)
+	for (unsigned i = 0; i < bloom->layers; i++)
 		shrink_layer(bloom, &bloom->layer[i]);
 	for (unsigned i = 1; i < bloom->layers;)
 	{
-		bf_bloom_layer layer = bloom->layer[i];
-		bf_layer	view = view_of_lines(&layer);
-		uint8_t    *list = NULL;
-		bool		merged = false;
-
-		if (layer.lines == NULL)
+		if (merge_into_any(bloom, i, &bloom->layer[i], bloom->header.growth == 0))
 		{
-			list = bf_allocate(bloom->header.host, sizeof(uint64_t) * (uint64_t) layer.count);
-			bf_list_write(list, layer.hashes, layer.count);
-			view.form = BF_FORM_LIST;
-			view.count = layer.count;
-			view.data = list;
-		}
-		for (unsigned j = 0; j < i && !merged; j++)
-			merged = bf_shape_equal(bloom->layer[j].size.shape, view.shape) &&
-				merge_layer(bloom, &bloom->layer[j], &view, bloom->header.growth == 0);
-		bf_release(bloom->header.host, list);
-		if (merged)
-		{
-			bf_bloom_free_layer(bloom, &layer);
+			bf_bloom_free_layer(bloom, &bloom->layer[i]);
 			bloom->layers--;
 			memmove(&bloom->layer[i], &bloom->layer[i + 1], sizeof(bf_bloom_layer) * (bloom->layers - i));
 		}
@@ -528,13 +515,13 @@ bf_bloom_compact(bf_bloom *bloom)
 
 /* Keep the hashes of a list that the other layer may hold. */
 static void
-keep_common(bf_host host, bf_bloom_layer *list, const bf_layer *other)
+keep_common(bf_host host, bf_bloom_layer *list, const bf_bloom_layer *other)
 {
 	uint32_t	kept = 0;
 
 	for (uint32_t i = 0; i < list->count; i++)
 	{
-		if (bf_layer_contains(other, list->hashes[i]))
+		if (bf_bloom_layer_contains(other, list->hashes[i]))
 			list->hashes[kept++] = list->hashes[i];
 		if (i % BF_POLL_EVERY == BF_POLL_EVERY - 1)
 			bf_poll(host);
@@ -553,45 +540,36 @@ bf_bloom_intersect(bf_bloom *bloom, const bf_filter *filter)
 {
 	bf_header  *header = &bloom->header;
 	bf_bloom_layer *layer = &bloom->layer[0];
-	const bf_layer *other = &filter->layer[0];
+	bf_bloom_layer other = borrow_layer(bloom, &filter->layer[0]);
+	uint64_t	capacity = layer->size.capacity > other.size.capacity ? layer->size.capacity : other.size.capacity;
 
-	bf_assert(bloom->layers == 1 && filter->layers == 1 && bf_shape_equal(layer->size.shape, other->shape));
+	bf_assert(bloom->layers == 1 && filter->layers == 1 && bf_shape_equal(layer->size.shape, other.size.shape));
 	bf_assert(bloom->batched == 0 && bloom->recent == NULL);
-
-	/* a list has the hashes themselves, so what is left of it is exact */
 	if (layer->lines == NULL)
 	{
+		/* a list has the hashes themselves, so what is left of it is exact */
 		bf_bloom_sort_list(bloom, layer);
-		keep_common(header->host, layer, other);
+		keep_common(header->host, layer, &other);
+		free_borrowed(bloom, &other);
 	}
-	else if (other->form == BF_FORM_LIST)
+	else if (other.lines == NULL)
 	{
-		bf_layer	lines = view_of_lines(layer);
-		bf_bloom_layer list;
-
-		memset(&list, 0, sizeof(list));
-		bf_bloom_load_layer(bloom, &list, other);
-		keep_common(header->host, &list, &lines);
+		keep_common(header->host, &other, layer);
 		bf_bloom_free_layer(bloom, layer);
-		*layer = list;
+		*layer = other;
 	}
 	else
 	{
-		bf_lines_and(header->host, layer->lines, other->data, other->shape.words);
-		layer->bits_set = bf_lines_bits_set(header->host, layer->lines, other->shape.words);
-		layer->keys_left = BF_UNCOUNTED;
-		if (layer->bits_set == 0 && bf_keep_list(other->shape, 0))
+		bf_lines_and(header->host, layer->lines, other.lines, layer->size.shape.words);
+		if (layer_is_empty(header->host, layer) && bf_keep_list(layer->size.shape, 0))
 		{
 			/* an empty filter is a list */
-			bf_layer	empty = view_of_lines(layer);
-
-			empty.form = BF_FORM_LIST;
 			bf_bloom_free_layer(bloom, layer);
-			bf_bloom_load_layer(bloom, layer, &empty);
+			bf_bloom_start_list(bloom, layer, 0);
 		}
 	}
-	if (other->capacity > layer->size.capacity)
-		layer->size.capacity = other->capacity;
+	layer->size.capacity = capacity;
+	layer->keys_left = BF_UNCOUNTED;
 	header->fpp = header->fpp > filter->header.fpp ? header->fpp : filter->header.fpp;
 	header->growth = header->growth > filter->header.growth ? header->growth : filter->header.growth;
 	header->max_layers = header->max_layers < filter->header.max_layers ? header->max_layers : filter->header.max_layers;

@@ -360,10 +360,36 @@ enlarge(bf_table *table, uint64_t *capacity, unsigned growth)
 	return true;
 }
 
-/* Numbers of the list got a slot: there is one copy less of each to count. */
-static void
-uncount_placed(bf_cuckoo *cuckoo, uint8_t *placed)
+/*
+ * Insert numbers of the list into a new table that has `used` numbers so far,
+ * those that are in the present table left out.  Which of them got a slot is
+ * noted in *placed; returns how many the new table has then.
+ */
+static uint64_t
+place_listed(const bf_cuckoo *cuckoo, uint8_t *slots, bf_table table, uint64_t used, uint8_t **placed)
 {
+	*placed = bf_allocate(cuckoo->header.host, cuckoo->listed);
+	for (uint32_t i = 0; i < cuckoo->listed; i++)
+	{
+		(*placed)[i] = used < bf_table_full(table) &&
+			!(cuckoo->slots != NULL && bf_table_find(cuckoo->slots, cuckoo->table, cuckoo->numbers[i])) &&
+			bf_table_insert(slots, table, cuckoo->numbers[i]);
+		used += (*placed)[i];
+		if (i % POLL_EVERY == 0)
+			bf_poll(cuckoo->header.host);
+	}
+	return used;
+}
+
+/* Let a table take the place of the present one, if any.  Nothing fails here. */
+static void
+install_table(bf_cuckoo *cuckoo, uint8_t *slots, bf_table table, uint64_t capacity, uint64_t used, uint8_t *placed)
+{
+	bf_release(cuckoo->header.host, cuckoo->slots);
+	cuckoo->slots = slots;
+	cuckoo->used = used;
+	cuckoo->table = table;
+	cuckoo->capacity = capacity;
 	for (uint32_t i = 0; i < cuckoo->listed; i++)
 		cuckoo->counts[i] -= placed[i];
 	bf_release(cuckoo->header.host, placed);
@@ -380,7 +406,7 @@ list_to_table(bf_cuckoo *cuckoo)
 {
 	bf_table	table = cuckoo->table;
 	uint64_t	capacity = cuckoo->capacity;
-	uint64_t	used = 0;
+	uint64_t	used;
 	uint8_t    *slots;
 	uint8_t    *placed;
 
@@ -394,21 +420,8 @@ list_to_table(bf_cuckoo *cuckoo)
 		return;
 	}
 	slots = allocate_slots(cuckoo, table);
-	placed = bf_allocate(cuckoo->header.host, cuckoo->listed);
-	for (uint32_t i = 0; i < cuckoo->listed; i++)
-	{
-		placed[i] = used < bf_table_full(table) && bf_table_insert(slots, table, cuckoo->numbers[i]);
-		used += placed[i];
-		if (i % POLL_EVERY == 0)
-			bf_poll(cuckoo->header.host);
-	}
-
-	/* nothing fails from here on */
-	cuckoo->table = table;
-	cuckoo->capacity = capacity;
-	cuckoo->slots = slots;
-	cuckoo->used = used;
-	uncount_placed(cuckoo, placed);
+	used = place_listed(cuckoo, slots, table, 0, &placed);
+	install_table(cuckoo, slots, table, capacity, used, placed);
 }
 
 /* All numbers in the table: as many as it says, or it is damaged. */
@@ -441,48 +454,44 @@ table_to_list(bf_cuckoo *cuckoo)
 
 /*
  * Replace the table by one of the same range that is `table`, and move there
- * what is in the list for lack of a place.
+ * what is in the list for lack of a place.  What finds no place in the new table
+ * waits for the list.
  */
 static void
 move_to_table(bf_cuckoo *cuckoo, bf_table table, uint64_t capacity)
 {
 	bf_host		host = cuckoo->header.host;
+	uint64_t	used = 0;
+	uint64_t	n = 0;
+	uint64_t	number;
 	uint8_t    *slots;
 	uint8_t    *placed;
-	uint64_t	moved;
-	uint64_t	used;
 
 	bf_assert(bf_table_range(table) == bf_table_range(cuckoo->table));
 	merge_pending(cuckoo);
 	slots = allocate_slots(cuckoo, table);
-	placed = bf_allocate(host, cuckoo->listed);
-	used = moved = bf_table_move(host, cuckoo->slots, cuckoo->table, slots, table);
-	for (uint32_t i = 0; i < cuckoo->listed; i++)
+	for (uint64_t slot = 0; bf_table_next(host, cuckoo->slots, cuckoo->table, &slot, &number); n++)
 	{
-		placed[i] = used < bf_table_full(table) &&
-			!bf_table_find(cuckoo->slots, cuckoo->table, cuckoo->numbers[i]) &&
-			bf_table_insert(slots, table, cuckoo->numbers[i]);
-		used += placed[i];
-		if (i % POLL_EVERY == 0)
+		if (bf_table_insert(slots, table, number))
+			used++;
+		else
+		{
+			/* with room for the key that made it grow as well */
+			if (n - used + 1 >= cuckoo->pending_room)
+				reserve_pending(cuckoo, (n - used + 1) * 2);
+			cuckoo->pending[n - used] = number;
+		}
+		if (n % POLL_EVERY == 0)
 			bf_poll(host);
 	}
-	if (moved < cuckoo->used)
-	{
-		uint64_t	missing = cuckoo->used - moved;
-
-		reserve_pending(cuckoo, missing + 1);	/* and for the key that made it grow */
-		if (bf_table_missing(host, cuckoo->slots, cuckoo->table, slots, table, cuckoo->pending, (size_t) missing) != missing)
-			refuse_damaged_table(cuckoo);
-		cuckoo->pended = (uint32_t) missing;
-	}
+	if (n != cuckoo->used)
+		refuse_damaged_table(cuckoo);
+	n -= used;
+	used = place_listed(cuckoo, slots, table, used, &placed);
 
 	/* nothing fails from here on */
-	bf_release(host, cuckoo->slots);
-	cuckoo->slots = slots;
-	cuckoo->used = used;
-	cuckoo->table = table;
-	cuckoo->capacity = capacity;
-	uncount_placed(cuckoo, placed);
+	install_table(cuckoo, slots, table, capacity, used, placed);
+	cuckoo->pended = (uint32_t) n;
 }
 
 /* There are as many keys in the table as it takes: let it grow, if it can. */
@@ -565,24 +574,18 @@ bf_cuckoo_add_to_table(bf_cuckoo *cuckoo, uint64_t number)
 		cuckoo->pending[cuckoo->pended++] = number;
 }
 
-static bf_inline void
-add_all(bf_cuckoo *cuckoo, const uint64_t *hashes, size_t n, bool poll)
+/* Add one copy of each key. */
+void
+bf_cuckoo_add_many(bf_cuckoo *cuckoo, const uint64_t *hashes, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 	{
 		if (cuckoo->slots != NULL && i + BF_BATCH < n)
 			bf_table_prefetch(cuckoo->slots, cuckoo->table, bf_table_number(cuckoo->table, hashes[i + BF_BATCH]));
 		bf_cuckoo_add(cuckoo, hashes[i]);
-		if (poll && i % POLL_EVERY == POLL_EVERY - 1)
+		if (i % POLL_EVERY == POLL_EVERY - 1)
 			bf_poll(cuckoo->header.host);
 	}
-}
-
-/* Add one copy of each key. */
-void
-bf_cuckoo_add_many(bf_cuckoo *cuckoo, const uint64_t *hashes, size_t n)
-{
-	add_all(cuckoo, hashes, n, true);
 }
 
 /*
@@ -604,13 +607,6 @@ bf_cuckoo_reserve(bf_cuckoo *cuckoo, size_t n)
 	}
 	return cuckoo->slots == NULL || cuckoo->used + n <= bf_table_full(cuckoo->table) ||
 		!enlarge(&larger, &capacity, cuckoo->header.growth);
-}
-
-/* Add keys for which there is a reservation: nothing fails. */
-void
-bf_cuckoo_add_reserved(bf_cuckoo *cuckoo, const uint64_t *hashes, size_t n)
-{
-	add_all(cuckoo, hashes, n, false);
 }
 
 /* ----------------------------------------------------------------
@@ -677,7 +673,7 @@ bf_cuckoo_remove_many(bf_cuckoo *cuckoo, const uint64_t *hashes, size_t n)
 	}
 }
 
-/* The same for keys that are removed without anything that could fail. */
+/* Make sure that n keys can be removed without anything that could fail. */
 bool
 bf_cuckoo_reserve_removal(bf_cuckoo *cuckoo, size_t n)
 {
@@ -685,13 +681,6 @@ bf_cuckoo_reserve_removal(bf_cuckoo *cuckoo, size_t n)
 		return false;
 	merge_pending(cuckoo);
 	return true;
-}
-
-void
-bf_cuckoo_remove_reserved(bf_cuckoo *cuckoo, const uint64_t *hashes, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		remove_one(cuckoo, hashes[i]);
 }
 
 /* ----------------------------------------------------------------

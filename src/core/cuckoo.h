@@ -43,8 +43,6 @@ extern void bf_cuckoo_add_many(bf_cuckoo *cuckoo, const uint64_t *hashes, size_t
 extern void bf_cuckoo_remove_many(bf_cuckoo *cuckoo, const uint64_t *hashes, size_t n);
 extern bool bf_cuckoo_reserve(bf_cuckoo *cuckoo, size_t n);
 extern bool bf_cuckoo_reserve_removal(bf_cuckoo *cuckoo, size_t n);
-extern void bf_cuckoo_add_reserved(bf_cuckoo *cuckoo, const uint64_t *hashes, size_t n);
-extern void bf_cuckoo_remove_reserved(bf_cuckoo *cuckoo, const uint64_t *hashes, size_t n);
 extern bool bf_cuckoo_contains(bf_cuckoo *cuckoo, uint64_t hash);
 extern bool bf_cuckoo_is_empty(const bf_cuckoo *cuckoo);
 

@@ -425,18 +425,11 @@ open_filter(bf_filter *filter, bf_host host, uint64_t n, bf_fetch fetch, void *a
 	return NULL;
 }
 
-static const uint8_t *
-fetch_from_memory(void *arg, uint64_t offset, size_t n)
-{
-	(void) n;
-	return (const uint8_t *) arg + offset;
-}
-
 /* Read the structure of a filter that is in memory. */
 const char *
 bf_filter_open(bf_filter *filter, bf_host host, const uint8_t *bytes, size_t n)
 {
-	const char *problem = open_filter(filter, host, n, fetch_from_memory, (void *) bytes);
+	const char *problem = open_filter(filter, host, n, bf_fetch_from_memory, (void *) bytes);
 
 	if (problem == NULL)
 	{

@@ -165,12 +165,7 @@ extern void bf_header_set_class(bf_header *header, const bf_key_class *class);
 extern const char *bf_filter_open(bf_filter *filter, bf_host host, const uint8_t *bytes, size_t n);
 extern const char *bf_filter_validate(bf_host host, const uint8_t *bytes, size_t n, uint16_t kind);
 
-/*
- * Reading a filter in pieces, when it is stored elsewhere and only few of its
- * bytes are wanted.  A piece stays valid until the next one is fetched.
- */
-typedef const uint8_t *(*bf_fetch) (void *arg, uint64_t offset, size_t n);
-
+/* Reading one that is stored elsewhere, in pieces. */
 extern const char *bf_filter_open_pieces(bf_filter *filter, bf_host host, uint64_t size, bf_fetch fetch, void *arg);
 extern bool bf_filter_of_size(bf_filter *filter, bf_host host, uint64_t size);
 

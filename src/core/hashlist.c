@@ -146,7 +146,6 @@ bf_hashes_sort(bf_host host, uint64_t *hashes, size_t n)
 
 /* After one or two guesses, a hash is looked for this far from there. */
 #define NEAR			32
-#define SHORT_LIST		4096	/* where one guess is enough */
 
 /*
  * The place of a hash in a sorted array, or n if it is not there.  Uniform
@@ -232,81 +231,89 @@ bf_hashes_sort_unique(bf_host host, uint64_t *hashes, size_t n, size_t sorted)
 	return bf_hashes_unique(host, hashes, n);
 }
 
-/*
- * The place of a hash (or any other uniform number up to `largest`) in the list,
- * or n if it is not there.  Interpolation: uniform hashes put it close to
- * hash/2^64 of the way between the bounds.  After a few guesses that did not
- * pin it down, bisect, so that no list is slow.
- */
-size_t
-bf_list_search(const uint8_t *list, size_t n, uint64_t hash, uint64_t largest)
+/* Entries of a list looked at together: half a TOAST chunk. */
+#define WINDOW			128
+
+/* The expected number of entries between two numbers, at most `most`. */
+static uint64_t
+entries_between(uint64_t distance, double density, uint64_t most)
 {
-	size_t		low = 0;		/* the hash, if present, is in [low, high) */
-	size_t		high = n;
-	uint64_t	floor = 0;		/* bounds of the values in that range */
-	uint64_t	ceiling = largest;
+	double		entries = (double) distance * density;
 
-	if (hash > largest || n == 0)
-		return n;
-	if (n <= SHORT_LIST)
+	return entries < (double) most ? (uint64_t) entries : most;
+}
+
+/* The place of a number in a window, or n: from where it is guessed, step by step. */
+static uint64_t
+search_window(const uint8_t *window, uint64_t n, uint64_t number, double density)
+{
+	uint64_t	place = entries_between(number - bf_load64(window), density, n - 1);
+
+	while (place < n && bf_load64(window + place * 8) < number)
+		place++;
+	while (place > 0 && bf_load64(window + (place - 1) * 8) >= number)
+		place--;
+	return place < n && bf_load64(window + place * 8) == number ? place : n;
+}
+
+/*
+ * The place of a number in a list of n uniform numbers up to `largest`, or n if
+ * it is not there.  The list starts at `offset` of what is fetched from.
+ *
+ * The place is guessed from the whole list first, and after a look at that place
+ * from there: the second window nearly always has it.  After a few guesses that
+ * did not pin it down, bisect, so that no list is slow; one that is out of order
+ * can hide a number, but leads nowhere else.
+ */
+uint64_t
+bf_list_search(bf_fetch fetch, void *arg, uint64_t offset, uint64_t n, uint64_t number, uint64_t largest)
+{
+	uint64_t	low = 0;		/* the number, if present, is in [low, high) */
+	uint64_t	high = n;
+	double		density = (double) n / ((double) largest + 1.0);
+	uint64_t	guess = entries_between(number, density, high);
+
+	for (unsigned guesses = 1; low < high; guesses++)
 	{
-		/* it is close to the first guess: look from there on */
-		size_t		place = (size_t) ((double) hash / ((double) largest + 1.0) * (double) n);
-		uint64_t	value;
+		uint64_t	start = guess > low + WINDOW / 2 ? guess - WINDOW / 2 : low;
+		uint64_t	length;
+		const uint8_t *window;
+		uint64_t	first;
+		uint64_t	last;
 
-		place = place < n ? place : n - 1;
-		value = bf_load64(list + place * 8);
-		for (unsigned i = 0; i < NEAR && value < hash; i++)
+		if (start + WINDOW > high)
+			start = high > low + WINDOW ? high - WINDOW : low;
+		length = high - start < WINDOW ? high - start : WINDOW;
+		window = fetch(arg, offset + start * 8, (size_t) length * 8);
+		first = bf_load64(window);
+		last = bf_load64(window + (length - 1) * 8);
+		if (number >= first && number <= last)
 		{
-			if (++place == n)
-				return n;
-			value = bf_load64(list + place * 8);
-			if (value > hash)
-				return n;
-		}
-		for (unsigned i = 0; i < NEAR && value > hash; i++)
-		{
-			if (place-- == 0)
-				return n;
-			value = bf_load64(list + place * 8);
-			if (value < hash)
-				return n;
-		}
-		if (value == hash)
-			return place;
-	}
-	for (unsigned guesses = 0; low < high; guesses++)
-	{
-		size_t		middle = low + (high - low) / 2;
-		uint64_t	value;
+			uint64_t	place = search_window(window, length, number, density);
 
-		if (guesses < 6)
-		{
-			uint64_t	span = ceiling - floor;
-			double		share = (double) (hash - floor) / ((double) span + 1.0);
-
-			middle = low + (size_t) (share * (double) (high - low));
-			if (middle >= high)
-				middle = high - 1;
+			return place < length ? start + place : n;
 		}
-		value = bf_load64(list + middle * 8);
-		if (value == hash)
-			return middle;
-		if (value < hash)
+		if (number < first)
 		{
-			low = middle + 1;
-			floor = value;
+			high = start;
+			guess = high - entries_between(first - number, density, high - low);
 		}
 		else
 		{
-			high = middle;
-			ceiling = value;
+			low = start + length;
+			guess = low + entries_between(number - last, density, high - low);
 		}
-		/* a list that is out of order must not lead the guesses astray */
-		if (hash < floor || hash > ceiling)
-			return n;
+		if (guesses >= 4)
+			guess = low + (high - low) / 2;
 	}
 	return n;
+}
+
+const uint8_t *
+bf_fetch_from_memory(void *arg, uint64_t offset, size_t n)
+{
+	(void) n;
+	return (const uint8_t *) arg + offset;
 }
 
 /* Is the list strictly ascending? */

@@ -72,58 +72,49 @@ void
 bf_mutable_change(bf_mutable *filter, bf_change change, const bf_key_class *class, const uint64_t *hashes, size_t n)
 {
 	if (change == BF_REMOVE)
-	{
 		bf_cuckoo_remove_many(&filter->cuckoo, hashes, n);
-		return;
-	}
-	bf_mutable_set_class(filter, class);
-	if (is_bloom(filter))
-		bf_bloom_add_many(&filter->bloom, hashes, n);
 	else
-		bf_cuckoo_add_many(&filter->cuckoo, hashes, n);
+	{
+		bf_mutable_set_class(filter, class);
+		if (is_bloom(filter))
+			bf_bloom_add_many(&filter->bloom, hashes, n);
+		else
+			bf_cuckoo_add_many(&filter->cuckoo, hashes, n);
+	}
 }
 
-/* Add keys to a Bloom filter; false if that could fail half-way. */
+/* Make sure that a change cannot fail.  False if that cannot be promised. */
 static bool
-add_to_bloom(bf_bloom *bloom, const uint64_t *hashes, size_t n)
+reserve(bf_mutable *filter, bf_change change, size_t n)
+{
+	if (change == BF_REMOVE)
+		return bf_cuckoo_reserve_removal(&filter->cuckoo, n);
+	return is_bloom(filter) ? bf_bloom_reserve(&filter->bloom, n) : bf_cuckoo_reserve(&filter->cuckoo, n);
+}
+
+/*
+ * Keys that may need another layer or a larger table can be added in place all the
+ * same if not more than one of them is new.
+ */
+static bool
+add_single(bf_mutable *filter, const uint64_t *hashes, size_t n)
 {
 	uint64_t	last = 0;
 	size_t		new_keys;
 
-	if (bf_bloom_reserve(bloom, n))
+	if (!is_bloom(filter))
 	{
-		bf_bloom_add_reserved(bloom, hashes, n);
-		return true;
+		if (n == 1)
+			bf_cuckoo_add(&filter->cuckoo, hashes[0]);
+		return n == 1;
 	}
-	new_keys = bf_bloom_count_new(bloom, hashes, n, &last);
+	new_keys = bf_bloom_count_new(&filter->bloom, hashes, n, &last);
 
 	/* a key that opens the next layer of a window makes others new there */
-	if (new_keys > 1 || (new_keys == 1 && n > 1 && bloom->header.max_layers > 0))
+	if (new_keys > 1 || (new_keys == 1 && n > 1 && filter->header.max_layers > 0))
 		return false;
 	if (new_keys == 1)
-		bf_bloom_add_layered(bloom, last);
-	return true;
-}
-
-/* The same for a cuckoo filter. */
-static bool
-add_to_cuckoo(bf_cuckoo *cuckoo, const uint64_t *hashes, size_t n)
-{
-	if (n == 1)
-		bf_cuckoo_add(cuckoo, hashes[0]);
-	else if (bf_cuckoo_reserve(cuckoo, n))
-		bf_cuckoo_add_reserved(cuckoo, hashes, n);
-	else
-		return false;
-	return true;
-}
-
-static bool
-remove_from_cuckoo(bf_cuckoo *cuckoo, const uint64_t *hashes, size_t n)
-{
-	if (!bf_cuckoo_reserve_removal(cuckoo, n))
-		return false;
-	bf_cuckoo_remove_reserved(cuckoo, hashes, n);
+		bf_bloom_add_layered(&filter->bloom, last);
 	return true;
 }
 
@@ -136,13 +127,20 @@ bf_mutable_change_in_place(bf_mutable *filter, bf_change change, const bf_key_cl
 						   const uint64_t *hashes, size_t n)
 {
 	bf_header	header = filter->header;
-	bool		done;
+	bool		done = true;
 
-	if (change == BF_REMOVE)
-		return remove_from_cuckoo(&filter->cuckoo, hashes, n);
-	if (header.class.code == BF_CLASS_NONE)
+	if (change == BF_ADD && header.class.code == BF_CLASS_NONE)
 		bf_header_set_class(&header, class);
-	done = is_bloom(filter) ? add_to_bloom(&filter->bloom, hashes, n) : add_to_cuckoo(&filter->cuckoo, hashes, n);
+	if (reserve(filter, change, n))
+	{
+		/* nothing fails from here on */
+		filter->header.class = header.class;
+		filter->header.host.quiet = true;
+		bf_mutable_change(filter, change, &header.class, hashes, n);
+		filter->header.host.quiet = false;
+	}
+	else
+		done = change == BF_ADD && add_single(filter, hashes, n);
 	if (done)
 		filter->header.class = header.class;
 	else if (header.class.name != filter->header.class.name)

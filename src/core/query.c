@@ -49,11 +49,9 @@ largest_number(bf_table table)
 unsigned
 bf_layer_listed(const bf_layer *layer, uint64_t number)
 {
-	size_t		place;
+	uint64_t	place = bf_list_search(bf_fetch_from_memory, layer->list, 0, layer->count,
+									   number, largest_number(layer->table));
 
-	if (layer->count == 0)
-		return 0;
-	place = bf_list_search(layer->list, layer->count, number, largest_number(layer->table));
 	return place < layer->count ? layer->list[(uint64_t) layer->count * 8 + place] : 0;
 }
 
@@ -176,67 +174,6 @@ bf_filter_census(const bf_filter *filter)
 	return total;
 }
 
-/* Hashes of a list fetched at a time: half a TOAST chunk. */
-#define LIST_WINDOW		128
-
-/*
- * How many entries of a list are between numbers so far apart?  Not more than
- * most; entries of damaged lists may be out of range.
- */
-static uint64_t
-entries_between(uint64_t distance, double density, uint64_t most)
-{
-	double		entries = (double) distance * density;
-
-	return entries < (double) most ? (uint64_t) entries : most;
-}
-
-/*
- * Is the number in a list that is stored elsewhere?  Numbers are uniform, so its
- * place is guessed from the whole list first, and after a look at that place
- * from there: the second window nearly always has it.  Bisect if not.
- */
-static bool
-list_contains_pieces(const bf_layer *layer, bf_fetch fetch, void *arg, uint64_t number)
-{
-	uint64_t	low = 0;
-	uint64_t	high = layer->count;
-	double		density = (double) layer->count / ((double) largest_number(layer->table) + 1.0);
-	uint64_t	guess = entries_between(number, density, high);
-
-	for (unsigned guesses = 1; low < high; guesses++)
-	{
-		uint64_t	start = guess > low + LIST_WINDOW / 2 ? guess - LIST_WINDOW / 2 : low;
-		uint64_t	n = LIST_WINDOW;
-		const uint8_t *window;
-		uint64_t	first;
-		uint64_t	last;
-
-		if (start >= high)
-			start = high > low + LIST_WINDOW ? high - LIST_WINDOW : low;
-		if (n > high - start)
-			n = high - start;
-		window = fetch(arg, layer->list_offset + start * 8, (size_t) n * 8);
-		first = bf_load64(window);
-		last = bf_load64(window + (n - 1) * 8);
-		if (number >= first && number <= last)
-			return bf_list_find(window, (size_t) n, number);
-		if (number < first)
-		{
-			high = start;
-			guess = high - entries_between(first - number, density, high - low);
-		}
-		else
-		{
-			low = start + n;
-			guess = low + entries_between(number - last, density, high - low);
-		}
-		if (guesses >= 4)
-			guess = low + (high - low) / 2;
-	}
-	return false;
-}
-
 /* Is the number in a table that is stored elsewhere? */
 static bool
 table_contains_pieces(const bf_layer *layer, bf_fetch fetch, void *arg, uint64_t number)
@@ -273,7 +210,8 @@ bf_filter_contains_pieces(const bf_filter *filter, bf_fetch fetch, void *arg, ui
 
 			if (layer->form == BF_FORM_TABLE && table_contains_pieces(layer, fetch, arg, number))
 				return true;
-			if (list_contains_pieces(layer, fetch, arg, number))
+			if (bf_list_search(fetch, arg, layer->list_offset, layer->count, number,
+							   largest_number(layer->table)) < layer->count)
 				return true;
 			continue;
 		}

@@ -257,44 +257,6 @@ bf_table_numbers(bf_host host, const uint8_t *slots, bf_table table, uint64_t *n
 	return n;
 }
 
-/*
- * Insert all numbers of a table into another one of the same range.  Returns how
- * many found a place; bf_table_missing tells the others.
- */
-uint64_t
-bf_table_move(bf_host host, const uint8_t *from, bf_table from_table, uint8_t *to, bf_table to_table)
-{
-	uint64_t	moved = 0;
-	uint64_t	number;
-
-	for (uint64_t slot = 0; bf_table_next(host, from, from_table, &slot, &number);)
-	{
-		moved += bf_table_insert(to, to_table, number);
-		if (moved % (BF_POLL_EVERY / 16) == 0)
-			bf_poll(host);
-	}
-	return moved;
-}
-
-/* The numbers of one table that are not in another, as bf_table_numbers does it. */
-size_t
-bf_table_missing(bf_host host, const uint8_t *from, bf_table from_table,
-				 const uint8_t *to, bf_table to_table, uint64_t *numbers, size_t room)
-{
-	size_t		n = 0;
-	uint64_t	number;
-
-	for (uint64_t slot = 0; bf_table_next(host, from, from_table, &slot, &number);)
-	{
-		if (bf_table_find(to, to_table, number))
-			continue;
-		if (n < room)
-			numbers[n] = number;
-		n++;
-	}
-	return n;
-}
-
 /* How many slots of the bucket have this value? */
 static unsigned
 bucket_count(const uint8_t *slots, bf_table table, uint64_t bucket, uint64_t value)

@@ -178,6 +178,7 @@ Datum
 coord_combine_final(PG_FUNCTION_ARGS)
 {
 	Inner	   *inner;
+
 	LOCAL_FCINFO(call, 1);
 	FmgrInfo	info;
 	Datum		value;

@@ -44,6 +44,7 @@ use constant {
 	CUCKOO_LIST  => 3,
 	TABLE        => 4,
 	MAX_LIST     => 12582912,
+	SPILL_WORDS  => 34594560,
 	MAX_RANGE    => 1 << 62,
 	BUCKET_SLOTS => 4,
 	MAX_COPIES   => 255,
@@ -159,12 +160,13 @@ sub read_entry
 	if ($words == 0)
 	{
 		die "layer without lines is not an unfinished list\n"
-		  if $form != LIST || $layer{capacity} != 0 || $hashing != 0;
+		  if $form != LIST || $hashing != 0;
 		return \%layer;
 	}
 	die "groups are out of range\n" if $layer{groups} < 1 || $layer{groups} > 4;
 	die "probes are out of range\n" if $layer{probes} < 1 || $layer{probes} > 8;
 	die "sized list has no capacity\n" if $form == LIST && $layer{capacity} == 0;
+	die "unfinished lines are not as many as an aggregate's\n" if $layer{capacity} == 0 && $words != SPILL_WORDS;
 	return \%layer;
 }
 
@@ -395,7 +397,7 @@ sub read_filter
 	push @layers, read_entry(substr $bytes, $offset + ENTRY_BYTES * ($_ - 1), ENTRY_BYTES) for 1 .. $count - 1;
 	$filter{layers} = \@layers;
 	die "unfinished filter has several layers\n"
-	  if ($count > 1 || $filter{max_layers} > 0) && grep { $_->{capacity} == 0 } @layers;
+	  if ($count > 1 || $filter{max_layers} > 0) && grep { is_unfinished($_) } @layers;
 
 	# the contents, with only zeros between and after
 	my $end = $entries_end;
@@ -492,6 +494,14 @@ sub contains
 	return 0;
 }
 
+# Is it the state of an aggregate, which is not a filter yet?
+sub is_unfinished
+{
+	my ($layer) = @_;
+
+	return $layer->{capacity} == 0 || !($layer->{words} || $layer->{buckets});
+}
+
 sub describe
 {
 	my ($filter) = @_;
@@ -508,7 +518,7 @@ sub describe
 			$text .= sprintf ' [%s buckets=%d slot_bits=%d capacity=%s used=%s listed=%d]',
 			  $layer->{form} == TABLE ? 'table' : 'list',
 			  @{$layer}{qw(buckets slot_bits)},
-			  $layer->{capacity} || 'unfinished',
+			  is_unfinished($layer) ? 'unfinished' : $layer->{capacity},
 			  $layer->{form} == TABLE ? $layer->{used} : '-',
 			  $layer->{listed};
 			next;
@@ -516,7 +526,7 @@ sub describe
 		$text .= sprintf ' [%s words=%d groups=%d probes=%d capacity=%s count=%s]',
 		  $layer->{form} == LIST ? 'list' : 'lines',
 		  @{$layer}{qw(words groups probes)},
-		  $layer->{capacity} || 'unfinished',
+		  is_unfinished($layer) ? 'unfinished' : $layer->{capacity},
 		  $layer->{form} == LIST ? $layer->{count} : '-';
 	}
 	return $text;
@@ -547,6 +557,7 @@ sub main
 			$filter = read_filter(from_base64($text)) if $text ne $last;
 			$last = $text;
 			$hash &= 0xFFFFFFFFFFFFFFFF;
+			die "filter is unfinished\n" if is_unfinished($filter->{layers}[0]);
 			print $mode eq '--count' ? copies($filter, $hash) : contains($filter, $hash) ? 't' : 'f', "\n";
 			1;
 		} or die "line $.: $@";
