@@ -49,9 +49,9 @@ HEADERS_ALL = $(wildcard src/*.h src/core/*.h)
 $(OBJS): $(HEADERS_ALL)
 bloomfilter.o: bloomfilter.control
 
-UNIT_CFLAGS = -std=gnu11 -O2 -g $(SAME_FLOATS) -Wall -Wextra -Werror
+UNIT_CFLAGS = -std=gnu11 -O2 -g -DUSE_ASSERT_CHECKING $(SAME_FLOATS) -Wall -Wextra -Werror
 
-test/unit/core_test: test/unit/core_test.c $(CORE:.o=.c) $(HEADERS_ALL)
+test/unit/core_test: test/unit/core_test.c test/host.h test/operations.h $(CORE:.o=.c) $(HEADERS_ALL)
 	$(CC) $(UNIT_CFLAGS) $(EXTRA_CFLAGS) -o $@ $< $(CORE:.o=.c) -lm $(EXTRA_LDFLAGS)
 
 .PHONY: unit lint

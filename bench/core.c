@@ -2,7 +2,7 @@
  * core.c
  *		How fast the core is, without a server.
  *
- * Adds, misses and hits per key of bloom lines and cuckoo tables, one by one and
+ * Adds, misses and hits per key of Bloom and cuckoo filters, one by one and
  * batched, against a classic Bloom filter (k bits anywhere) and a hash set of
  * 64-bit words in the same program.  Every figure is the best of several runs,
  * interleaved over all cases.  Prints CSV: structure, keys, operation, mode, ns a
@@ -19,11 +19,13 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "../src/core/format.h"
+#include "../src/core/mutable.h"
+#include "../src/core/query.h"
 
 #define ROUNDS		5
 #define PROBES		2000000
 #define FPP			0.01
+#define HUGE_PAGE	((size_t) 2 * 1024 * 1024)
 
 typedef enum
 {
@@ -52,13 +54,64 @@ now(void)
 static void *
 allocate(size_t n)
 {
-	void	   *p = aligned_alloc(2 * 1024 * 1024, (n + 2 * 1024 * 1024) / (2 * 1024 * 1024) * (2 * 1024 * 1024));
+	size_t		unit = n < HUGE_PAGE ? 64 : HUGE_PAGE;
+	void	   *p = aligned_alloc(unit, (n + unit) / unit * unit);
 
 	if (p == NULL)
 		abort();
 	memset(p, 0, n);
 	return p;
 }
+
+/* The host of the core: memory as above, and nothing interrupts it. */
+static void *
+host_allocate(bf_host host, size_t bytes)
+{
+	(void) host;
+	return allocate(bytes);
+}
+
+static void
+host_release(bf_host host, void *memory)
+{
+	(void) host;
+	free(memory);
+}
+
+static void *
+host_reallocate(bf_host host, void *memory, size_t old_bytes, size_t bytes)
+{
+	void	   *larger = host_allocate(host, bytes);
+
+	memcpy(larger, memory, old_bytes < bytes ? old_bytes : bytes);
+	free(memory);
+	return larger;
+}
+
+static void
+host_poll(bf_host host)
+{
+	(void) host;
+}
+
+static void
+host_fail(bf_host host, bf_failure failure, uint64_t number, const char *detail)
+{
+	(void) host;
+	(void) number;
+	fprintf(stderr, "failure %d: %s\n", (int) failure, detail != NULL ? detail : "too large");
+	exit(1);
+}
+
+static const bf_host_methods host_methods = {
+	.allocate = host_allocate,
+	.reallocate = host_reallocate,
+	.release = host_release,
+	.poll = host_poll,
+	.fail = host_fail
+};
+
+static const bf_host host = {.methods = &host_methods};
 
 /* Key hashes: all distinct, added ones from 0 on, others from 2^40 on. */
 static inline uint64_t
@@ -67,7 +120,7 @@ hash_of(uint64_t n)
 	return bf_mix64(n * UINT64_C(0x9E3779B97F4A7C15) + 1);
 }
 
-#define STRAY	(UINT64_C(1) << 40)
+#define OTHERS	(UINT64_C(1) << 40)
 
 /* ----------------------------------------------------------------
  * The peers
@@ -130,8 +183,9 @@ set_probe(const set *s, uint64_t hash, bool add)
 typedef struct
 {
 	uint64_t	n;
-	bf_filter	bloom;
-	bf_filter	cuckoo;
+	bf_mutable	made[2];		/* filters that are being filled */
+	bf_filter	filled[2];		/* the same as values */
+	uint8_t    *bytes[2];
 	classic		classic;
 	set			set;
 	uint64_t   *hashes;			/* of a batch of questions */
@@ -144,9 +198,8 @@ ask(const subject *s, structure what, uint64_t hash)
 	switch (what)
 	{
 		case BLOOM:
-			return bf_filter_contains(&s->bloom, hash);
 		case CUCKOO:
-			return bf_filter_contains(&s->cuckoo, hash);
+			return bf_filter_contains(&s->filled[what], hash);
 		case CLASSIC:
 			return classic_probe(&s->classic, hash, false);
 		default:
@@ -154,16 +207,19 @@ ask(const subject *s, structure what, uint64_t hash)
 	}
 }
 
+/* Begin with an empty filter, sized for all keys. */
 static void
 clear(subject *s, structure what)
 {
 	switch (what)
 	{
 		case BLOOM:
-			memset(s->bloom.layer[0].data, 0, s->bloom.layer[0].shape.words * 8);
+			bf_bloom_start(&s->made[what].bloom, host, (bf_size) {bf_shape_for(s->n, FPP), s->n}, FPP);
+			s->made[what].header.growth = 0;
 			break;
 		case CUCKOO:
-			memset(s->cuckoo.layer[0].data, 0, bf_table_words(s->cuckoo.layer[0].table) * 8);
+			bf_cuckoo_start(&s->made[what].cuckoo, host, bf_table_for(s->n, FPP, 0), s->n, FPP);
+			s->made[what].header.growth = 0;
 			break;
 		case CLASSIC:
 			memset(s->classic.bits, 0, s->classic.m / 8 + 1);
@@ -173,23 +229,35 @@ clear(subject *s, structure what)
 	}
 }
 
+/* Write what was filled, to be asked. */
 static void
+fill(subject *s, structure what)
+{
+	static const bf_key_class class = {BF_SCHEME_CANONICAL, BF_CLASS_INTEGER, 0, NULL};
+	uint64_t	size;
+
+	if (what > CUCKOO)
+		return;
+	bf_mutable_set_class(&s->made[what], &class);
+	free(s->bytes[what]);
+	size = bf_mutable_describe(&s->made[what], &s->filled[what]);
+	/* as a value lies in memory: the lines of a wide filter on cache lines */
+	s->bytes[what] = allocate((size_t) size + BF_LENGTH_WORD);
+	bf_mutable_write(&s->made[what], &s->filled[what], s->bytes[what] + BF_LENGTH_WORD, (size_t) size);
+	bf_mutable_free(&s->made[what]);
+}
+
+static inline void
 add(subject *s, structure what, uint64_t hash)
 {
 	switch (what)
 	{
 		case BLOOM:
-			sink += bf_lines_add(s->bloom.layer[0].data, s->bloom.layer[0].shape, hash);
+			bf_bloom_add(&s->made[what].bloom, hash);
 			break;
 		case CUCKOO:
-			{
-				bf_table	table = s->cuckoo.layer[0].table;
-				uint64_t	number = bf_table_number(table, hash);
-
-				if (!bf_table_find(s->cuckoo.layer[0].data, table, number))
-					sink += bf_table_insert(s->cuckoo.layer[0].data, table, number);
-				break;
-			}
+			bf_cuckoo_add(&s->made[what].cuckoo, hash);
+			break;
 		case CLASSIC:
 			classic_probe(&s->classic, hash, true);
 			break;
@@ -198,11 +266,12 @@ add(subject *s, structure what, uint64_t hash)
 	}
 }
 
-/* Adding all keys; in batches where the core has a way for that. */
+/* Adding all keys, one by one or a thousand at a time. */
 static double
 time_add(subject *s, structure what, bool batched)
 {
 	double		start;
+	double		ns;
 
 	clear(s, what);
 	start = now();
@@ -220,27 +289,20 @@ time_add(subject *s, structure what, bool batched)
 			for (size_t j = 0; j < size; j++)
 				s->hashes[j] = hash_of(i + j);
 			if (what == BLOOM)
-				bf_lines_add_many(s->bloom.layer[0].data, s->bloom.layer[0].shape, s->hashes, size);
+				bf_bloom_add_many(&s->made[what].bloom, s->hashes, size);
 			else
-			{
-				bf_table	table = s->cuckoo.layer[0].table;
-
-				for (size_t j = 0; j < size; j++)
-				{
-					if (j + BF_BATCH < size)
-						bf_table_prefetch(s->cuckoo.layer[0].data, table, bf_table_number(table, s->hashes[j + BF_BATCH]));
-					add(s, what, s->hashes[j]);
-				}
-			}
+				bf_cuckoo_add_many(&s->made[what].cuckoo, s->hashes, size);
 		}
 	}
-	return (now() - start) / (double) s->n;
+	ns = (now() - start) / (double) s->n;
+	fill(s, what);
+	return ns;
 }
 
 static double
 time_ask(subject *s, structure what, operation op, bool batched)
 {
-	uint64_t	base = op == MISS ? STRAY : 0;
+	uint64_t	base = op == MISS ? OTHERS : 0;
 	uint64_t	step = op == MISS ? 1 : s->n / 7 * 2 + 1;
 	uint64_t	key = 0;
 	uint64_t	found = 0;
@@ -270,7 +332,7 @@ time_ask(subject *s, structure what, operation op, bool batched)
 				if (op == HIT)
 					key %= s->n;
 			}
-			bf_filter_contains_many(what == BLOOM ? &s->bloom : &s->cuckoo, s->hashes, 1024, s->found);
+			bf_filter_contains_many(&s->filled[what], s->hashes, 1024, s->found);
 			for (size_t j = 0; j < 1024; j++)
 				found += s->found[j];
 		}
@@ -287,9 +349,8 @@ bits_per_key(const subject *s, structure what)
 	switch (what)
 	{
 		case BLOOM:
-			return (double) s->bloom.layer[0].shape.words * 64 / (double) s->n;
 		case CUCKOO:
-			return (double) bf_table_words(s->cuckoo.layer[0].table) * 64 / (double) s->n;
+			return (double) bf_filter_size(&s->filled[what]) * 8 / (double) s->n;
 		case CLASSIC:
 			return (double) s->classic.m / (double) s->n;
 		default:
@@ -302,15 +363,6 @@ prepare(subject *s, uint64_t n)
 {
 	memset(s, 0, sizeof(*s));
 	s->n = n;
-	s->bloom.kind = BF_KIND_BLOOM;
-	s->cuckoo.kind = BF_KIND_CUCKOO;
-	s->bloom.layers = s->cuckoo.layers = 1;
-	s->bloom.layer[0].form = BF_FORM_LINES;
-	s->bloom.layer[0].shape = bf_shape_for(n, FPP);
-	s->bloom.layer[0].data = allocate(s->bloom.layer[0].shape.words * 8);
-	s->cuckoo.layer[0].form = BF_FORM_TABLE;
-	s->cuckoo.layer[0].table = bf_table_for(n, FPP, 0);
-	s->cuckoo.layer[0].data = allocate(bf_table_words(s->cuckoo.layer[0].table) * 8);
 	s->classic.k = 7;
 	s->classic.m = (uint64_t) ceil((double) n * 9.59);
 	s->classic.bits = allocate(s->classic.m / 8 + 1);
@@ -326,8 +378,8 @@ prepare(subject *s, uint64_t n)
 static void
 release(subject *s)
 {
-	free(s->bloom.layer[0].data);
-	free(s->cuckoo.layer[0].data);
+	free(s->bytes[BLOOM]);
+	free(s->bytes[CUCKOO]);
 	free(s->classic.bits);
 	free(s->set.places);
 	free(s->hashes);

@@ -12,6 +12,7 @@
 #ifndef TEST_HOST_H
 #define TEST_HOST_H
 
+#include <assert.h>
 #include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,27 +44,18 @@ static bool host_running;
 static bool host_interrupted;	/* something failed since host_clean() */
 static jmp_buf host_return;
 
-static void
-host_check(bool condition, const char *what)
-{
-	if (condition)
-		return;
-	fprintf(stderr, "%s\n", what);
-	abort();
-}
-
 static void *
 memory_allocate(HostMemory *memory, size_t bytes)
 {
 	void	   *block = NULL;
 
-	host_check(posix_memalign(&block, 64, bytes + (bytes == 0)) == 0, "out of memory");
 	if (memory->blocks == memory->room)
 	{
 		memory->room = memory->room * 2 + 16;
 		memory->block = realloc(memory->block, sizeof(memory->block[0]) * memory->room);
-		host_check(memory->block != NULL, "out of memory");
 	}
+	if (memory->block == NULL || posix_memalign(&block, 64, bytes + (bytes == 0)) != 0)
+		abort();
 	memory->block[memory->blocks].memory = memset(block, 0xC5, bytes);
 	memory->block[memory->blocks++].bytes = bytes;
 	return block;
@@ -77,7 +69,7 @@ memory_find(const HostMemory *memory, const void *block)
 
 	while (i > 0 && memory->block[i - 1].memory != block)
 		i--;
-	host_check(i > 0, "what is freed or enlarged was not allocated");
+	assert(i > 0);				/* else it was not allocated */
 	return i - 1;
 }
 
@@ -93,7 +85,7 @@ memory_release(HostMemory *memory, void *block)
 static void
 host_leave(HostOutcome outcome)
 {
-	host_check(host_running, "a failure where none was expected");
+	assert(host_running);		/* else nobody expects a failure */
 	host_interrupted = true;
 	longjmp(host_return, outcome);
 }
@@ -125,7 +117,7 @@ host_reallocate(bf_host host, void *block, size_t old_bytes, size_t bytes)
 	void	   *moved;
 
 	host_step();
-	host_check(old_bytes <= core_memory.block[memory_find(&core_memory, block)].bytes, "a block was never as large");
+	assert(old_bytes <= core_memory.block[memory_find(&core_memory, block)].bytes);
 	moved = memory_allocate(host.context, bytes);
 	memcpy(moved, block, old_bytes < bytes ? old_bytes : bytes);
 	memory_release(host.context, block);
@@ -142,10 +134,7 @@ host_poll(bf_host host)
 static void
 host_fail(bf_host host, bf_failure failure, uint64_t number, const char *detail)
 {
-	(void) host;
-	(void) failure;
-	(void) number;
-	(void) detail;
+	(void) host, (void) failure, (void) number, (void) detail;
 	host_leave(HOST_REFUSED);
 }
 
@@ -157,7 +146,7 @@ static const bf_host_methods host_methods = {
 	.fail = host_fail
 };
 
-static const bf_host test_host = {&host_methods, &core_memory};
+static const bf_host test_host = {.methods = &host_methods, .context = &core_memory};
 
 /* Do something that may fail, and let its n-th step do so; 0: none. */
 static HostOutcome
@@ -183,7 +172,7 @@ host_run(void (*work) (void *arg), void *arg, uint64_t fault_at)
 static void
 host_clean(void)
 {
-	host_check(host_interrupted || core_memory.blocks == 0, "memory was not freed");
+	assert(host_interrupted || core_memory.blocks == 0);
 	host_interrupted = false;
 	while (core_memory.blocks > 0)
 		memory_release(&core_memory, core_memory.block[0].memory);

@@ -546,7 +546,8 @@ add_next(bf_bloom *bloom, const Coming *coming)
 	if (bloom->header.max_layers == 0 && closed_layers_contain(bloom, hash))
 		return;
 	layer = bf_bloom_open_layer(bloom);
-	if (layer->lines == NULL && layer->count == layer->room)
+	/* a list that goes over to lines may fill another one with what is left */
+	while (layer->lines == NULL && layer->count == layer->room)
 	{
 		bf_bloom_make_room(bloom);
 		layer = bf_bloom_open_layer(bloom);

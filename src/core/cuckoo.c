@@ -476,7 +476,9 @@ move_to_table(bf_cuckoo *cuckoo, bf_table table, uint64_t capacity)
 			used++;
 		else
 		{
-			reserve_pending(cuckoo, n - used + 1);
+			/* with room for the key that made it grow as well */
+			if (n - used + 1 >= cuckoo->pending_room)
+				reserve_pending(cuckoo, (n - used + 1) * 2);
 			cuckoo->pending[n - used] = number;
 		}
 		if (n % POLL_EVERY == 0)
@@ -492,17 +494,15 @@ move_to_table(bf_cuckoo *cuckoo, bf_table table, uint64_t capacity)
 	cuckoo->pended = (uint32_t) n;
 }
 
-/* There are as many keys in the table as it takes: can it grow? */
-static bool
+/* There are as many keys in the table as it takes: let it grow, if it can. */
+static void
 grow(bf_cuckoo *cuckoo)
 {
 	bf_table	table = cuckoo->table;
 	uint64_t	capacity = cuckoo->capacity;
 
-	if (!enlarge(&table, &capacity, cuckoo->header.growth))
-		return false;
-	move_to_table(cuckoo, table, capacity);
-	return true;
+	if (enlarge(&table, &capacity, cuckoo->header.growth))
+		move_to_table(cuckoo, table, capacity);
 }
 
 /* The list of an aggregate gets too long: choose a table for many more. */
@@ -558,10 +558,9 @@ bf_cuckoo_add_to_table(bf_cuckoo *cuckoo, uint64_t number)
 {
 	if (cuckoo->pended == cuckoo->pending_room)
 		bf_cuckoo_make_room(cuckoo);
-	if (!bf_table_find(cuckoo->slots, cuckoo->table, number) &&
-		cuckoo->used >= bf_table_full(cuckoo->table) && grow(cuckoo) &&
-		cuckoo->pended == cuckoo->pending_room)
-		bf_cuckoo_make_room(cuckoo);
+	if (cuckoo->used >= bf_table_full(cuckoo->table) && !bf_table_find(cuckoo->slots, cuckoo->table, number))
+		grow(cuckoo);
+	bf_assert(cuckoo->pended < cuckoo->pending_room);
 
 	/* growing may have moved the number into the table from the list */
 	if (!bf_table_find(cuckoo->slots, cuckoo->table, number) &&

@@ -387,7 +387,11 @@ open_filter(bf_filter *filter, bf_host host, uint64_t n, bf_fetch fetch, void *a
 								   head + offset + (i - 1) * BF_LAYER_BYTES, filter->header.kind);
 		if (problem != NULL)
 			return problem;
+		if (i > 0 && (filter->layer[i].capacity == 0 || filter->layer[i].shape.words == 0))
+			return "A layer's capacity is out of range.";
 	}
+	if (bf_filter_is_unfinished(filter) && (filter->layers > 1 || filter->header.max_layers > 0))
+		return "It is unfinished, yet has several layers or may have.";
 
 	offset = contents_offset(filter);
 	for (unsigned i = 0; i < filter->layers; i++)
@@ -539,8 +543,6 @@ bf_filter_validate(bf_host host, const uint8_t *bytes, size_t n, uint16_t kind)
 	if (filter.header.growth > BF_MAX_GROWTH || filter.header.max_layers > BF_MAX_LAYERS ||
 		(filter.header.max_layers > 0 && (filter.header.growth != 1 || filter.layers > filter.header.max_layers)))
 		return "Its rule of growth is contradictory.";
-	if (bf_filter_is_unfinished(&filter) && (filter.layers > 1 || filter.header.max_layers > 0))
-		return "It is unfinished, yet has several layers or may have.";
 	if (filter.layer[0].form == BF_FORM_LINES && filter.layer[0].capacity == 0 &&
 		bf_shape_lines(filter.layer[0].shape) != BF_SPILL_LINES)
 		return "It is unfinished, yet has not as many lines as an aggregate gives it.";
@@ -558,8 +560,6 @@ bf_filter_validate(bf_host host, const uint8_t *bytes, size_t n, uint16_t kind)
 	{
 		const bf_layer *layer = &filter.layer[i];
 
-		if (i > 0 && (layer->capacity == 0 || layer->shape.words == 0))
-			return "A layer's capacity is out of range.";
 		if (layer->form != BF_FORM_LIST)
 			continue;
 		if (!bf_keep_list(layer->shape, layer->count))

@@ -14,6 +14,7 @@
 #include "fuzz.h"
 
 #define MOST_OPERATIONS		60
+#define MOST_STEPS			40
 #define MOST_KEYS			1500
 #define SUBJECTS			3
 
@@ -139,15 +140,11 @@ take_parameters(Input *input)
 {
 	static const double probabilities[] = {0.5, 0.99, 0.9, 0.7, 0.1, 0.01, 1e-6, 1e-12};
 	static const uint8_t growths[] = {0, 0, 2, 2, 4, 8, 64, 0};
-	static const bf_key_class classes[] = {
-		{BF_SCHEME_CANONICAL, BF_CLASS_INTEGER, 0, NULL},
-		{BF_SCHEME_CANONICAL, BF_CLASS_NAMED, 9, "enum mood"}
-	};
 	uint8_t		flags = take_byte(input);
 	uint64_t	capacity = take_byte(input);
 
 	parameters.aggregate = flags & 1;
-	parameters.class = classes[flags >> 1 & 1];
+	parameters.class = key_classes[flags & 2];
 	parameters.growth = parameters.aggregate ? BF_DEFAULT_GROWTH : growths[flags >> 2 & 7];
 	parameters.fpp = probabilities[take_byte(input) % 8];
 	if ((flags & 32) != 0)
@@ -314,7 +311,7 @@ run_change(Subject *subject, bf_change what, const uint64_t *hashes, size_t n, u
 	if (parameters.aggregate)
 		outcome = host_run(add_to_state, &operation, fault);
 	else
-		outcome = fault > 0 && fault % 4 == 0 ? change_step_by_step(&operation) : host_run(change, &operation, fault);
+		outcome = fault > 0 && fault % 4 == 0 ? change_step_by_step(&operation, MOST_STEPS) : host_run(change, &operation, fault);
 	if (outcome != HOST_DONE)
 	{
 		after_failure(subject);
@@ -379,24 +376,6 @@ run_remove(Input *input, Subject *subject, bool absent, bool faults)
 }
 
 static void
-run_reload(Subject *subject, uint8_t fault)
-{
-	Bytes		bytes = check_flat(subject);
-	bf_filter	filter;
-	Operation	operation = {.filter = &subject->filter, .other = &filter};
-
-	if (bytes.bytes == NULL)
-	{
-		dead = true;
-		return;
-	}
-	open_valid(&filter, bytes, BF_KIND_CUCKOO);
-	host_run(load, &operation, fault);
-	after_failure(subject);
-	dead = false;
-}
-
-static void
 sort(void *arg)
 {
 	bf_cuckoo_sort(&((Operation *) arg)->filter->cuckoo);
@@ -421,15 +400,6 @@ run_sort(Subject *subject, uint8_t fault)
 	CHECK(once.bytes == NULL || bytes_equal(once, check_flat(subject)), "sorting again changes the bytes");
 }
 
-static void
-merge(void *arg)
-{
-	Operation  *operation = arg;
-
-	CHECK(bf_cuckoo_can_merge(&operation->filter->cuckoo, operation->other), "filters do not fit");
-	bf_cuckoo_merge(&operation->filter->cuckoo, operation->other);
-}
-
 /* Merge one filter or state into another.  Whoever fails there is not used again. */
 static void
 run_merge(Subject *subject, Subject *other, uint8_t fault)
@@ -442,7 +412,7 @@ run_merge(Subject *subject, Subject *other, uint8_t fault)
 	if (dead)
 		return;
 	open_valid(&filter, bytes, BF_KIND_CUCKOO);
-	dead = host_run(parameters.aggregate ? merge_state : merge, &operation, fault) != HOST_DONE;
+	dead = host_run(parameters.aggregate ? merge_state : unite, &operation, fault) != HOST_DONE;
 	if (dead)
 		return;
 	follow_range(subject);
@@ -459,14 +429,14 @@ sum_of(Bytes left, Bytes right)
 	bf_mutable	sum = {.header.kind = 0};
 	bf_filter	a;
 	bf_filter	b;
-	Operation	operation = {.filter = &sum, .other = &a};
+	Operation	operation = {.filter = &sum, .other = &a, .flag = true};
 	Bytes		bytes = {NULL, 0};
 
 	open_valid(&a, left, BF_KIND_CUCKOO);
 	open_valid(&b, right, BF_KIND_CUCKOO);
 	CHECK(host_run(load, &operation, 0) == HOST_DONE, "cannot be loaded");
 	operation.other = &b;
-	if (host_run(merge, &operation, 0) == HOST_DONE && host_run(sort, &operation, 0) == HOST_DONE)
+	if (host_run(unite, &operation, 0) == HOST_DONE)
 		bytes = flat(&sum);
 	bf_mutable_free(&sum);
 	return bytes;
@@ -479,15 +449,10 @@ check_sum(Subject *subject, Subject *other)
 	static Counters sum;
 	Bytes		a = check_flat(subject);
 	Bytes		b = check_flat(other);
-	Bytes		one = {NULL, 0};
-	Bytes		two = {NULL, 0};
+	Bytes		one;
+	Bytes		two;
 
-	if (a.bytes != NULL && b.bytes != NULL)
-	{
-		one = sum_of(a, b);
-		two = sum_of(b, a);
-	}
-	if (one.bytes == NULL || two.bytes == NULL)
+	if (a.bytes == NULL || b.bytes == NULL || (one = sum_of(a, b)).bytes == NULL || (two = sum_of(b, a)).bytes == NULL)
 		return;
 	convert(&sum, &subject->counters, table_of(subject));
 	count_all(&sum, &other->counters, table_of(subject));
@@ -565,7 +530,8 @@ run_operation(Input *input, uint8_t code)
 				bytes_free(check_flat(subject));
 			break;
 		case 10:
-			run_reload(subject, faults ? take_byte(input) : 0);
+			dead = !reload(&subject->filter, faults ? take_byte(input) : 0);
+			follow_range(subject);
 			break;
 		case 11:
 			run_sort(subject, faults ? take_byte(input) : 0);

@@ -281,29 +281,6 @@ naive_contains(const bf_filter *filter, uint64_t hash)
 }
 
 /* ----------------------------------------------------------------
- * Reading in pieces
- * ----------------------------------------------------------------
- */
-
-/* Pieces are in a block of their own, which the next one replaces. */
-typedef struct Store
-{
-	Bytes		all;
-	Bytes		piece;
-} Store;
-
-static const uint8_t *
-fetch_piece(void *arg, uint64_t offset, size_t n)
-{
-	Store	   *store = arg;
-
-	CHECK(offset <= store->all.n && n <= store->all.n - offset, "a piece of %zu bytes at %lu of %zu", n, offset, store->all.n);
-	bytes_free(store->piece);
-	store->piece = bytes_copy(store->all.bytes + offset, n);
-	return store->piece.bytes;
-}
-
-/* ----------------------------------------------------------------
  * Using a filter
  * ----------------------------------------------------------------
  */
@@ -338,7 +315,7 @@ check_answers(const bf_filter *filter, Bytes bytes, uint64_t seed, bool valid)
 {
 	uint64_t	hashes[PROBES];
 	bool		found[PROBES];
-	Store		store = {bytes, {NULL, 0}};
+	Store		store = {.all = bytes};
 	bf_filter	far;
 
 	choose_probes(filter, seed, hashes);
@@ -506,75 +483,12 @@ static const uint64_t continued_keys[] = {5, 0, UINT64_MAX, UINT64_C(1) << 63, 7
 
 #define CONTINUED_KEYS	(sizeof(continued_keys) / sizeof(continued_keys[0]))
 
-static const bf_key_class integer_class = {BF_SCHEME_CANONICAL, BF_CLASS_INTEGER, 0, NULL};
-
-/* The filter as it is, in its own geometry. */
-static void
-change_nothing(void *arg)
-{
-	(void) arg;
-}
-
-static void
-add_keys(void *arg)
-{
-	bf_mutable_change(arg, BF_ADD, &integer_class, continued_keys, CONTINUED_KEYS);
-}
-
-static void
-add_keys_as_to_variable(void *arg)
-{
-	Operation	operation = {.filter = arg, .class = &integer_class, .hashes = continued_keys, .n = CONTINUED_KEYS};
-
-	change(&operation);
-}
-
-static const bf_filter *itself;
-
-/* With itself: a union or sum, or an intersection. */
-static void
-combine(void *arg)
-{
-	bf_mutable *filter = arg;
-
-	if (filter->header.kind == BF_KIND_BLOOM)
-	{
-		bf_bloom_unite(&filter->bloom, itself);
-		bf_bloom_sort_layers(&filter->bloom);
-	}
-	else
-	{
-		bf_cuckoo_merge(&filter->cuckoo, itself);
-		bf_cuckoo_sort(&filter->cuckoo);
-	}
-}
-
-static void
-intersect(void *arg)
-{
-	bf_bloom_intersect(&((bf_mutable *) arg)->bloom, itself);
-}
-
-static void
-compact(void *arg)
-{
-	bf_bloom_compact(&((bf_mutable *) arg)->bloom);
-}
-
-static void
-remove_keys(void *arg)
-{
-	bf_mutable *filter = arg;
-
-	if (filter->header.kind == BF_KIND_CUCKOO)
-		bf_mutable_change(filter, BF_REMOVE, &integer_class, continued_keys, CONTINUED_KEYS);
-}
-
-/* One of these on a filter that is loaded, and what becomes of it. */
+/* An operation on a filter that is loaded, with keys or with itself, and what becomes of it. */
 typedef struct Continuation
 {
 	const bf_filter *filter;
-	void		(*work) (void *filter);
+	void		(*work) (void *operation);	/* NULL: none */
+	bf_change	change;
 	bool		finish;
 	Bytes		result;
 } Continuation;
@@ -584,13 +498,14 @@ continue_filter(void *arg)
 {
 	Continuation *continuation = arg;
 	bf_mutable	filter;
-	Operation	operation = {.filter = &filter};
+	Operation	operation = {.filter = &filter, .other = continuation->filter, .flag = true, .change = continuation->change,
+	.class = &key_classes[0], .hashes = continued_keys, .n = CONTINUED_KEYS};
 
 	bf_mutable_load(&filter, test_host, continuation->filter);
 	if (filter.header.kind == BF_KIND_BLOOM && filter.bloom.is_state)
 		filter.bloom.list_bound = BF_MAX_LIST;	/* a partial state may be any list */
-	itself = continuation->filter;
-	continuation->work(&filter);
+	if (continuation->work != NULL)
+		continuation->work(&operation);
 	bf_mutable_contains(&filter, continued_keys[0]);
 	if (continuation->finish)
 		finish(&operation);
@@ -605,7 +520,7 @@ static bool
 check_continuation(Continuation *continuation, uint64_t seed)
 {
 	const bf_filter *filter = continuation->filter;
-	bool		adds = continuation->work == add_keys || continuation->work == add_keys_as_to_variable;
+	bool		adds = continuation->work == change || continuation->work == change_own;
 	bf_filter	result;
 	uint64_t	hashes[PROBES];
 
@@ -626,7 +541,7 @@ go_on(const bf_filter *filter, Bytes bytes, uint64_t seed)
 {
 	bool		bloom = filter->header.kind == BF_KIND_BLOOM;
 	bool		unfinished = bf_filter_is_unfinished(filter);
-	Continuation continuation = {.filter = filter, .work = change_nothing};
+	Continuation continuation = {.filter = filter};
 	bool		declared = unfinished && filter->layer[0].capacity > 0;	/* for perhaps too many keys */
 
 	CHECK(check_continuation(&continuation, seed) || declared, "cannot be loaded");
@@ -637,13 +552,13 @@ go_on(const bf_filter *filter, Bytes bytes, uint64_t seed)
 	/* sizing another layer takes milliseconds */
 	if (bloom && seed % 16 != 0)
 		return;
-	continuation.work = add_keys;
+	continuation.work = change_own;
 	check_continuation(&continuation, seed);
 	if (unfinished || bf_filter_is_empty(filter))
 		return;
-	continuation.work = add_keys_as_to_variable;
+	continuation.work = change;
 	check_continuation(&continuation, seed);
-	continuation.work = combine;
+	continuation.work = unite;
 	check_continuation(&continuation, seed);
 	continuation.work = compact;
 	CHECK(!bloom || check_continuation(&continuation, seed), "cannot be compacted");
@@ -655,13 +570,12 @@ go_on(const bf_filter *filter, Bytes bytes, uint64_t seed)
 static void
 change_damaged(const bf_filter *filter, uint64_t seed)
 {
-	static void (*const works[]) (void *) = {add_keys, add_keys_as_to_variable, remove_keys, combine, compact, intersect};
-	bool		bloom = filter->header.kind == BF_KIND_BLOOM;
-	Continuation continuation = {.filter = filter, .work = works[seed / 32 % (bloom ? 6 : 4)], .finish = seed & 1};
+	static void (*const works[]) (void *) = {change, change_own, unite, compact, intersect};
+	bool		cuckoo = filter->header.kind == BF_KIND_CUCKOO;
+	unsigned	possible = bf_filter_is_unfinished(filter) ? 2 : cuckoo ? 3 : filter->layers > 1 ? 4 : 5;
+	Continuation continuation = {.filter = filter, .work = works[seed / 64 % possible], .finish = seed & 1,
+	.change = cuckoo && seed & 32 ? BF_REMOVE : BF_ADD};
 
-	if ((continuation.work == combine && bf_filter_is_unfinished(filter)) ||
-		(continuation.work == intersect && filter->layers > 1))
-		continuation.work = add_keys;
 	host_run(continue_filter, &continuation, 0);
 }
 
