@@ -186,8 +186,8 @@ typedef struct
 	bf_mutable	made[2];		/* filters that are being filled */
 	bf_filter	filled[2];		/* the same as values */
 	uint8_t    *bytes[2];
-	classic		classic;
-	set			set;
+	classic classic;
+	set set;
 	uint64_t   *hashes;			/* of a batch of questions */
 	bool	   *found;
 } subject;
@@ -225,7 +225,7 @@ clear(subject *s, structure what)
 			memset(s->classic.bits, 0, s->classic.m / 8 + 1);
 			break;
 		default:
-			memset(s->set.places, 0, (s->set.mask + 1) * 8);
+			memset(s->set.places, 0, (s->set.mask + 1) *8);
 	}
 }
 
@@ -354,7 +354,7 @@ bits_per_key(const subject *s, structure what)
 		case CLASSIC:
 			return (double) s->classic.m / (double) s->n;
 		default:
-			return (double) (s->set.mask + 1) * 64 / (double) s->n;
+			return (double) (s->set.mask + 1) *64 / (double) s->n;
 	}
 }
 

@@ -49,7 +49,8 @@ typedef struct State
 	double		fpp;
 	uint64		capacity;		/* 0: sized at the end */
 	uint32		count;			/* hashes */
-	uint32		sorted;			/* length of the sorted prefix, if worth a look */
+	uint32		sorted;			/* length of the sorted prefix, if worth a
+								 * look */
 	uint8		name_length;	/* of the class */
 	uint64		data[FLEXIBLE_ARRAY_MEMBER];	/* the name; then the hashes */
 } State;
@@ -74,7 +75,8 @@ typedef struct State
 typedef struct Owner
 {
 	MemoryContext context;		/* the aggregate's */
-	bool		internal;		/* transition type internal, else the filter type */
+	bool		internal;		/* transition type internal, else the filter
+								 * type */
 	bool		combines;		/* states, else takes keys */
 } Owner;
 

@@ -22,7 +22,8 @@ typedef struct FilterObject
 {
 	ExpandedObjectHeader header;
 	int			magic;
-	bool		is_state;		/* of bloom_agg or cuckoo_agg: not a filter yet */
+	bool		is_state;		/* of bloom_agg or cuckoo_agg: not a filter
+								 * yet */
 	MemoryContext context;		/* of the filter's memory */
 	bf_mutable	filter;
 } FilterObject;

@@ -233,7 +233,7 @@ find_filter(Probe *probe, Datum value, Size probes, bool *sliced)
 	*sliced = filter != NULL;
 	if (filter != NULL)
 		return filter;
-	return open_flat(probe, PG_DETOAST_DATUM_PACKED(value)); /* raises the error */
+	return open_flat(probe, PG_DETOAST_DATUM_PACKED(value));	/* raises the error */
 }
 
 /* Slow path of probe_one: any filter, anywhere. */
@@ -405,6 +405,7 @@ array_of_answers(const KeyArray *keys, const bool *found)
 	bool		nulls = keys->n < (Size) keys->items;
 	Size		offset = nulls ? ARR_OVERHEAD_WITHNULLS(dimensions, keys->items) : ARR_OVERHEAD_NONULLS(dimensions);
 	ArrayType  *answers;
+	bits8	   *bitmap;
 
 	if (keys->items == 0)
 		return construct_empty_array(BOOLOID);
@@ -416,10 +417,11 @@ array_of_answers(const KeyArray *keys, const bool *found)
 	memcpy(ARR_DIMS(answers), AARR_DIMS(keys->array), sizeof(int) * dimensions);
 	memcpy(ARR_LBOUND(answers), AARR_LBOUND(keys->array), sizeof(int) * dimensions);
 	memcpy(ARR_DATA_PTR(answers), found, keys->n);
-	for (int i = 0; nulls && i < keys->items; i++)
+	bitmap = ARR_NULLBITMAP(answers);
+	for (int i = 0; bitmap != NULL && i < keys->items; i++)
 	{
 		if (!keys->nulls[i])
-			ARR_NULLBITMAP(answers)[i / 8] |= 1 << i % 8;
+			bitmap[i / 8] |= 1 << i % 8;
 		if (i % BF_POLL_EVERY == 0)
 			CHECK_FOR_INTERRUPTS();
 	}

@@ -380,6 +380,7 @@ static const struct
 	uint8		class;
 	uint64		(*hash) (KeyType *, Datum);
 }			scalar_types[] =
+
 {
 	{INT2OID, BF_CLASS_INTEGER, key_hash_int2_datum},
 	{INT4OID, BF_CLASS_INTEGER, key_hash_int4_datum},

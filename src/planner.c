@@ -108,7 +108,7 @@ constant_selectivity(const bf_filter *filter, VariableStatData *column, Oid typi
 	bool		is_default;
 	double		distinct = get_variable_numdistinct(column, &is_default);
 	double		nulls = HeapTupleIsValid(column->statsTuple) ?
-		((Form_pg_statistic) GETSTRUCT(column->statsTuple))->stanullfrac : 0.0;
+	((Form_pg_statistic) GETSTRUCT(column->statsTuple))->stanullfrac : 0.0;
 	double		others = Max(1.0 - nulls - share.rows, 0.0);
 	double		other_values = Max(distinct - share.values, 1.0);
 	double		held = Min(Max(census.keys - share.values_found, 0.0) / other_values, 1.0);
@@ -226,7 +226,10 @@ filter_add_support(PG_FUNCTION_ARGS)
 		SupportRequestModifyInPlace *modify = (SupportRequestModifyInPlace *) request;
 		Param	   *filter = linitial(modify->args);
 
-		/* keys are hashed before the filter is touched, so they may refer to it */
+		/*
+		 * keys are hashed before the filter is touched, so they may refer to
+		 * it
+		 */
 		if (IsA(filter, Param) && filter->paramkind == PARAM_EXTERN && filter->paramid == modify->paramid)
 			PG_RETURN_POINTER(filter);
 	}

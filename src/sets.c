@@ -73,7 +73,7 @@ static bool
 combine_with_empty(bf_mutable *filter, const bf_filter *other)
 {
 	bool		empty = filter->header.kind == BF_KIND_BLOOM ? bf_bloom_is_empty(&filter->bloom) :
-		bf_cuckoo_is_empty(&filter->cuckoo);
+	bf_cuckoo_is_empty(&filter->cuckoo);
 	bool		other_empty = bf_filter_is_empty(other);
 
 	if (empty && other_empty)

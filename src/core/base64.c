@@ -48,7 +48,7 @@ bf_base64_encode(bf_host host, char *string, const uint8_t *bytes, size_t n)
 	if (i < n)
 	{
 		uint32_t	triple = (uint32_t) bytes[i] << 16 |
-			(i + 1 < n ? (uint32_t) bytes[i + 1] << 8 : 0);
+		(i + 1 < n ? (uint32_t) bytes[i + 1] << 8 : 0);
 
 		*string++ = alphabet[triple >> 18];
 		*string++ = alphabet[triple >> 12 & 63];

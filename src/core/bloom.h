@@ -42,8 +42,10 @@ typedef struct bf_bloom
 	bf_header	header;
 	bf_bloom_layer *layer;
 	unsigned	layers;
-	bool		is_state;		/* of an aggregate: leaves as an unfinished value */
-	uint8_t		fruitless_sorts;	/* sorts in a row that found few repetitions */
+	bool		is_state;		/* of an aggregate: leaves as an unfinished
+								 * value */
+	uint8_t		fruitless_sorts;	/* sorts in a row that found few
+									 * repetitions */
 	uint8_t		skip_sorts;		/* sorts to leave out for that reason */
 	uint32_t	list_bound;		/* a list of at most this length stays a list,
 								 * whatever its layer is made for */

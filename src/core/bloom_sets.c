@@ -176,7 +176,7 @@ take_layer(bf_bloom *bloom, const bf_layer *from, bool always, bool always_if_fu
 	bf_bloom_layer other = borrow_layer(bloom, from);
 	bool		full = bloom->layers == BF_MAX_LAYERS;
 	bool		merged = merge_into_any(bloom, bloom->layers, &other, always) ||
-		(full && always_if_full && merge_into_any(bloom, bloom->layers, &other, true));
+	(full && always_if_full && merge_into_any(bloom, bloom->layers, &other, true));
 
 	free_borrowed(bloom, &other);
 	if (merged)

@@ -27,7 +27,8 @@ typedef struct bf_cuckoo
 	uint32_t	pended;			/* used in `pending` */
 	uint32_t	pending_room;
 	bool		has_holes;		/* there are counts of 0 */
-	bool		was_placed;		/* numbers of the list may have got a slot since */
+	bool		was_placed;		/* numbers of the list may have got a slot
+								 * since */
 } bf_cuckoo;
 
 /* Making one. */

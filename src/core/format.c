@@ -211,7 +211,8 @@ bf_filter_write(bf_filter *filter, uint8_t *bytes, size_t n)
 	if (filter->header.class.code == BF_CLASS_NAMED)
 	{
 		bytes[offset] = filter->header.class.name_length;
-		if (filter->header.class.name_length > 0)	/* it is 0 in damaged filters */
+		if (filter->header.class.name_length > 0)	/* it is 0 in damaged
+													 * filters */
 			memcpy(bytes + offset + 1, filter->header.class.name, filter->header.class.name_length);
 		offset = align(offset + 1 + filter->header.class.name_length, 8);
 	}
@@ -573,4 +574,3 @@ bf_filter_validate(bf_host host, const uint8_t *bytes, size_t n, uint16_t kind)
 		return "It holds keys, but of no class.";
 	return NULL;
 }
-

@@ -57,8 +57,10 @@
 typedef enum bf_scheme
 {
 	BF_SCHEME_NONE = 0,			/* no key yet */
-	BF_SCHEME_CANONICAL = 1,	/* XXH3 over canonical bytes: the same anywhere */
-	BF_SCHEME_SERVER_LE = 2,	/* a type's own hash procs, little-endian server */
+	BF_SCHEME_CANONICAL = 1,	/* XXH3 over canonical bytes: the same
+								 * anywhere */
+	BF_SCHEME_SERVER_LE = 2,	/* a type's own hash procs, little-endian
+								 * server */
 	BF_SCHEME_SERVER_BE = 3		/* the same, big-endian server */
 } bf_scheme;
 
@@ -98,8 +100,10 @@ typedef enum bf_form
 	BF_FORM_LIST = 1,			/* the sorted hashes themselves */
 	BF_FORM_LINES = 2,			/* bit lines */
 	/* cuckoo */
-	BF_FORM_COUNTS = 3,			/* sorted numbers, and how often each was added */
-	BF_FORM_TABLE = 4			/* a table, and a list as above of what it cannot hold */
+	BF_FORM_COUNTS = 3,			/* sorted numbers, and how often each was
+								 * added */
+	BF_FORM_TABLE = 4			/* a table, and a list as above of what it
+								 * cannot hold */
 } bf_form;
 
 /*

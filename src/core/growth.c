@@ -31,7 +31,8 @@
 /* What of the target a first layer keeps for itself, and a further one of the rest. */
 #define FIRST_SHARE			(1.0 / 3.0)
 #define REST_KEPT			0.85	/* by growth of 2 or more */
-#define REST_KEPT_EQUAL		0.95	/* by layers of equal size: there may be 64 */
+#define REST_KEPT_EQUAL		0.95	/* by layers of equal size: there may be
+									 * 64 */
 
 /* What is left at the least, where merges have used up everything. */
 #define LEAST_SHARE			0.05

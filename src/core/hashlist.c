@@ -166,7 +166,10 @@ bf_hashes_find(const uint64_t *hashes, size_t n, uint64_t hash)
 	if (hashes[place] == hash)
 		return place;
 
-	/* before or behind is nothing that a processor could guess: count with a sign */
+	/*
+	 * before or behind is nothing that a processor could guess: count with a
+	 * sign
+	 */
 	distance = hash - hashes[place];
 	guess = (int64_t) (place + bf_scale64(distance, n) - ((distance >> 63) != 0 ? n : 0));
 	guess = guess < (int64_t) n ? guess : (int64_t) n - 1;

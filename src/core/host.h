@@ -18,7 +18,8 @@
 typedef enum bf_failure
 {
 	BF_FAIL_BYTES,				/* the filter would be larger than it may be */
-	BF_FAIL_GROWTH,				/* it is full, and would be too large if it grew */
+	BF_FAIL_GROWTH,				/* it is full, and would be too large if it
+								 * grew */
 	BF_FAIL_LAYERS,				/* it would have more layers than it may have */
 	BF_FAIL_UNION_LAYERS,		/* the same, in a union of filters */
 	BF_FAIL_DAMAGED				/* its bytes contradict themselves */

@@ -175,7 +175,8 @@ bf_lines_add(uint8_t *data, bf_shape shape, uint64_t hash)
 typedef struct bf_added
 {
 	uint64_t	bits;			/* that were not set before */
-	uint64_t	keys;			/* that set such a bit: no more than are distinct */
+	uint64_t	keys;			/* that set such a bit: no more than are
+								 * distinct */
 } bf_added;
 
 /*

@@ -28,7 +28,8 @@
 
 typedef struct bf_table
 {
-	uint64_t	buckets;		/* 0: numbers are whole hashes, there is no table */
+	uint64_t	buckets;		/* 0: numbers are whole hashes, there is no
+								 * table */
 	uint8_t		slot_bits;
 } bf_table;
 

@@ -27,7 +27,8 @@ typedef struct Subject
 	bf_mutable	filter;
 	uint64_t	added[MOST_KEYS];
 	size_t		n;
-	bool		exact;			/* the parameters and the keys tell all about it */
+	bool		exact;			/* the parameters and the keys tell all about
+								 * it */
 } Subject;
 
 typedef struct Parameters

@@ -543,7 +543,7 @@ run_operation(Input *input, uint8_t code)
 				break;
 			/* as filters they must fit and have keys */
 			if (!parameters.aggregate && (range_of(table_of(subject)) != range_of(table_of(other)) ||
-				count_distinct(&subject->counters) == 0 || count_distinct(&other->counters) == 0))
+										  count_distinct(&subject->counters) == 0 || count_distinct(&other->counters) == 0))
 				break;
 			if (parameters.aggregate || code % 16 == 12)
 				run_merge(subject, other, faults ? take_byte(input) : 0);

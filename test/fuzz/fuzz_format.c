@@ -206,7 +206,7 @@ naive_in_table(const bf_layer *layer, uint64_t number)
 	uint64_t	bucket = number >> bits;
 	uint64_t	window = buckets - 1 < 1024 ? buckets - 1 : 1024;
 	uint64_t	distance = window == 0 ? 0 : 1 +
-		(uint64_t) (((unsigned __int128) ((fingerprint + 1) * UINT64_C(0x9E3779B97F4A7C15)) * window) >> 64);
+	(uint64_t) (((unsigned __int128) ((fingerprint + 1) * UINT64_C(0x9E3779B97F4A7C15)) * window) >> 64);
 	unsigned	found = 0;
 
 	for (unsigned i = 0; i < 4; i++)
@@ -503,7 +503,8 @@ continue_filter(void *arg)
 
 	bf_mutable_load(&filter, test_host, continuation->filter);
 	if (filter.header.kind == BF_KIND_BLOOM && filter.bloom.is_state)
-		filter.bloom.list_bound = BF_MAX_LIST;	/* a partial state may be any list */
+		filter.bloom.list_bound = BF_MAX_LIST;	/* a partial state may be any
+												 * list */
 	if (continuation->work != NULL)
 		continuation->work(&operation);
 	bf_mutable_contains(&filter, continued_keys[0]);
@@ -542,7 +543,8 @@ go_on(const bf_filter *filter, Bytes bytes, uint64_t seed)
 	bool		bloom = filter->header.kind == BF_KIND_BLOOM;
 	bool		unfinished = bf_filter_is_unfinished(filter);
 	Continuation continuation = {.filter = filter};
-	bool		declared = unfinished && filter->layer[0].capacity > 0;	/* for perhaps too many keys */
+	bool		declared = unfinished && filter->layer[0].capacity > 0; /* for perhaps too many
+																		 * keys */
 
 	CHECK(check_continuation(&continuation, seed) || declared, "cannot be loaded");
 	CHECK(declared || bytes_equal(bytes, continuation.result), "loading changes it");
