@@ -127,3 +127,8 @@ LATERAL (SELECT bloom_agg(i * 7919 + capacity, capacity, fpp) AS whole,
          FROM generate_series(1, n) i) w,
 LATERAL (SELECT bloom_union_agg(f) AS united FROM (SELECT bloom_agg(i * 7919 + capacity, capacity, fpp) AS f FROM generate_series(1, n) i GROUP BY i) f) u
 GROUP BY fpp ORDER BY fpp DESC;
+
+-- a filter of fixed size among others that grow: as many false positives in any order
+SELECT round(bloom_fpp(bloom_union_agg(f ORDER BY i))::numeric, 3) AS fixed_first, round(bloom_fpp(bloom_union_agg(f ORDER BY -i))::numeric, 3) AS fixed_last
+FROM (SELECT 0 AS i, bloom_add_all(bloom_new(1000, growth => 0), ARRAY(SELECT generate_series(1, 1000))) AS f
+      UNION ALL SELECT g, bloom_agg(10000 + g * 20 + n, 1000) FROM generate_series(1, 49) g, generate_series(1, 20) n GROUP BY g) x;

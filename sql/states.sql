@@ -45,11 +45,11 @@ INSERT INTO states SELECT size, bloom_state(n), cuckoo_state(n) FROM (VALUES (0)
 CREATE TABLE calls (call text);
 INSERT INTO calls VALUES
   ('bloom_contains(f, 1)'), ('f @> 1'), ('bloom_contains_any(f, ''{1}''::int[])'), ('bloom_contains_all(f, ''{1}''::int[])'), ('bloom_contains_each(f, ''{1}''::int[])'),
-  ('bloom_add(f, 1)'), ('bloom_add_all(f, ''{1}''::int[])'), ('f | bloom_new(9)'), ('bloom_new(9) | f'), ('f & f'), ('bloom_new(9) & f'),
+  ('bloom_add(f, 1)'), ('bloom_add_all(f, ''{1}''::int[])'), ('bloom_add(f, NULL::int)'), ('bloom_add_all(f, ''{}''::int[])'), ('bloom_add_all(f, ''{NULL}''::int[])'), ('bloom_contains_any(f, ''{}''::int[])'), ('f | bloom_new(9)'), ('bloom_new(9) | f'), ('f & f'), ('bloom_new(9) & f'),
   ('bloom_compact(f)'), ('bloom_cardinality(f)'), ('bloom_fpp(f)'), ('bloom_stats(f)'), ('bloom_layers(f)'), ('f::bytea'),
   ('f = f'), ('f <> bloom_new(9)'), ('bloom_new(9) = f'), ('bloom_hash_value(f)'), ('bloom_hash_value_extended(f, 1)'), ('bloom_union_agg(f)'), ('bloom_intersection_agg(f)'),
   ('cuckoo_contains(c, 1)'), ('c @> 1'), ('cuckoo_contains_any(c, ''{1}''::int[])'), ('cuckoo_contains_all(c, ''{1}''::int[])'), ('cuckoo_contains_each(c, ''{1}''::int[])'),
-  ('cuckoo_add(c, 1)'), ('cuckoo_add_all(c, ''{1}''::int[])'), ('cuckoo_delete(c, 1)'), ('cuckoo_delete_all(c, ''{1}''::int[])'), ('cuckoo_count(c, 1)'),
+  ('cuckoo_add(c, 1)'), ('cuckoo_add_all(c, ''{1}''::int[])'), ('cuckoo_delete(c, 1)'), ('cuckoo_delete_all(c, ''{1}''::int[])'), ('cuckoo_delete(c, NULL::int)'), ('cuckoo_delete_all(c, NULL::int[])'), ('cuckoo_count(c, 1)'),
   ('cuckoo_merge(c, cuckoo_new(9))'), ('cuckoo_merge(cuckoo_new(9), c)'), ('cuckoo_cardinality(c)'), ('cuckoo_fpp(c)'), ('cuckoo_stats(c)'), ('c::bytea'),
   ('c = c'), ('c <> cuckoo_new(9)'), ('cuckoo_hash_value(c)'), ('cuckoo_hash_value_extended(c, 1)'), ('cuckoo_merge_agg(c)');
 SELECT form, count(*) AS calls, outcome FROM calls, (VALUES (5), (300), (2100), (20000)) s(size), (VALUES ('raw', 'f', 'c'), ('unfinished', 'f::text::bloom', 'c::text::cuckoo')) v(form, f, c),
@@ -70,6 +70,7 @@ FROM (SELECT bloom_merge_states(f) AS b, cuckoo_merge_states(c) AS k FROM (SELEC
 SELECT b = (SELECT bloom_agg(n) FROM generate_series(1, 20000) n) AS bloom, cuckoo_count(k, 3) AS copies
 FROM (SELECT bloom_merge_states(f) AS b, cuckoo_merge_states(c) AS k FROM (SELECT * FROM travelled UNION ALL SELECT * FROM states ORDER BY 1) x) m;
 SELECT outcome($$SELECT bloom_merge_states(f) FROM (SELECT bloom_state(1, 10) AS f UNION ALL SELECT bloom_state(1, 11)) x$$) AS other_parameters;
+SELECT split_part(outcome('SELECT bloom_merge_states(bloom_new(10, max_layers => 3))'), ':', 1) AS rotating, split_part(outcome('SELECT bloom_merge_states(bloom_new(10, growth => 0))'), ':', 1) AS fixed;
 
 -- a raw state that was damaged in the table is refused or harmless, whatever is wrong with it
 CREATE FUNCTION raw(bloom) RETURNS bytea AS 'byteasend' LANGUAGE internal IMMUTABLE STRICT;
@@ -126,6 +127,25 @@ SELECT mode, greatest((bloom_stats(f)).layers, (bloom_stats(g)).layers) <= 8 AS 
        lost, measured <= 0.022 AS measured_within_twice, h = (SELECT h FROM fed WHERE mode = 'serial') AS fits_same_bytes, c = (SELECT c FROM fed WHERE mode = 'serial') AS cuckoo_same_bytes
 FROM fed, LATERAL (SELECT count(*) FILTER (WHERE NOT bloom_contains(f, n) OR NOT bloom_contains(g, n::oid)) AS lost,
                           greatest(avg(bloom_contains(f, -n)::int), avg(bloom_contains(g, (n + 1000000)::oid)::int)) AS measured FROM generate_series(1, 63000) n) m ORDER BY mode DESC;
+
+-- the smallest capacities, at any target: no layer is given more than it is made for
+SELECT count(*) AS filters, count(*) FILTER (WHERE bloom_fpp(f) > 2.2 * p) AS overfull, count(*) FILTER (WHERE f::text::bloom <> f) AS differ
+FROM (VALUES (0.1::float8), (0.01), (0.001), (1e-6)) t(p), generate_series(1, 6) capacity, generate_series(1, 40) size, LATERAL (SELECT bloom_agg(n, capacity, p) AS f FROM generate_series(1, size) n) x;
+-- parts of very different sizes, one of them overfed by itself
+CREATE TABLE uneven (part int, k int) PARTITION BY LIST (part);
+CREATE TABLE uneven_1 PARTITION OF uneven FOR VALUES IN (1);
+CREATE TABLE uneven_2 PARTITION OF uneven FOR VALUES IN (2);
+CREATE TABLE uneven_3 PARTITION OF uneven FOR VALUES IN (3);
+INSERT INTO uneven SELECT 1, n FROM generate_series(1, 2000) n UNION ALL SELECT 2, n FROM generate_series(10001, 1310000) n UNION ALL SELECT 3, n FROM generate_series(-20000, -1) n;
+ANALYZE uneven;
+SET enable_partitionwise_aggregate = on; SET max_parallel_workers_per_gather = 0;
+SELECT capacity, bloom_contains_all(f, ARRAY(SELECT k FROM uneven)) AS all_found, bloom_fpp(f) <= 0.03 AS within_a_part_more, f::text::bloom = f AS same_text
+FROM (VALUES (1000), (10000), (100000), (750000)) v(capacity), LATERAL (SELECT bloom_agg(k, capacity) AS f FROM uneven) x;
+RESET ALL;
+SET search_path = states, public;
+-- any number of parts: 150 states of several layers each, of sizes that all differ
+SELECT (bloom_stats(f)).layers <= 64 AS few_layers, bloom_contains_all(f, ARRAY(SELECT generate_series(1, 150 * 151 / 2 * 7))) AS all_found, f::text::bloom = f AS same_text
+FROM (SELECT bloom_merge_states(f ORDER BY p) AS f FROM (SELECT p, bloom_agg(n, 5) AS f FROM generate_series(1, 150) p, generate_series((p - 1) * p / 2 * 7 + 1, p * (p + 1) / 2 * 7) n GROUP BY p) x) y;
 
 -- groups in every way in which states are merged: Gather, Gather Merge over a sort, a Finalize that spills
 CREATE TABLE grouped AS SELECT n % 3000 AS g, n FROM generate_series(1, 90000) n;

@@ -59,7 +59,7 @@ typedef struct State
 #define STATE_MAX_FLAT		65536
 
 /*
- * Hashes up to which a partial state remains a list: 8 MB.  Within it any number
+ * Hashes up to which a partial state remains a list: 8 MB, 16 with repetitions.  Within it any number
  * of parts is merged key by key, as if one process had seen all of them.
  *
  * The process that merges lists does what the others did at the same time when
@@ -368,8 +368,9 @@ same_parameters_as(FunctionCallInfo fcinfo, const FilterObject *object)
 
 /*
  * The length up to which a state is kept a list.  It will be merged with others
- * if the aggregate is not finished in this plan node, or if it is somebody else's
- * that calls our transition function, as Citus's does on its workers.
+ * if the aggregate is not finished in this plan node, if it has no final function,
+ * or if it is somebody else's that calls our transition function, as Citus's does
+ * on its workers.
  */
 static uint32
 list_bound(FunctionCallInfo fcinfo, Owner owner, uint64 capacity)
@@ -377,8 +378,7 @@ list_bound(FunctionCallInfo fcinfo, Owner owner, uint64 capacity)
 	Aggref	   *aggregate = owner.combines ? NULL : AggGetAggref(fcinfo);
 
 	if (aggregate == NULL ||
-		(!DO_AGGSPLIT_SKIPFINAL(aggregate->aggsplit) &&
-		 key_aggregate_has_transition(aggregate->aggfnoid, fcinfo->flinfo->fn_oid)))
+		(!DO_AGGSPLIT_SKIPFINAL(aggregate->aggsplit) && key_aggregate_is(aggregate->aggfnoid, fcinfo->flinfo->fn_oid, true)))
 		return 0;
 	return IsInParallelMode() && capacity > PARALLEL_LIST ? PARALLEL_LIST : PARTIAL_LIST;
 }
@@ -680,6 +680,8 @@ open_part(Part *part, Datum value)
 		return;
 	}
 	value_open_any(&part->filter, image);
+	if (part->filter.header.growth != BF_DEFAULT_GROWTH || part->filter.header.max_layers > 0)
+		refuse_other_parameters();	/* no aggregate has made it */
 	part->class = part->filter.header.class;
 	part->capacity = part->filter.layer[0].capacity;
 	part->fpp = part->filter.header.fpp;
@@ -696,6 +698,8 @@ merge_filter(Owner owner, Pointer state, const Part *part)
 	{
 		object = create_object(owner);
 		bf_mutable_load(&object->filter, filter_object_host(object), &part->filter);
+		if (part->filter.header.kind == BF_KIND_BLOOM)
+			object->filter.bloom.is_state = true;
 		return object_pointer(object);
 	}
 	object = filter_object_to_change(PointerGetDatum(state));

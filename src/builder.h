@@ -77,6 +77,19 @@ filter_object_check(const FilterObject *object)
 		value_refuse_unfinished();
 }
 
+/* The same for any value that is returned as it came. */
+static inline Datum
+filter_unchanged(Datum value)
+{
+	const FilterObject *object = filter_object(value);
+
+	if (object != NULL)
+		filter_object_check(object);
+	else
+		(void) value_finished(PG_DETOAST_DATUM_SLICE(value, 0, BF_HEADER_BYTES));
+	return value;
+}
+
 /* The filter as a flat value: as it stands, or as an aggregate finishes it. */
 extern struct varlena *builder_flat(bf_mutable *filter);
 extern struct varlena *builder_finish(bf_mutable *filter);

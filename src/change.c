@@ -142,7 +142,7 @@ change_by_key(FunctionCallInfo fcinfo, bf_change change)
 	if (PG_ARGISNULL(0))
 		PG_RETURN_NULL();
 	if (PG_ARGISNULL(1))
-		PG_RETURN_DATUM(PG_GETARG_DATUM(0));
+		PG_RETURN_DATUM(filter_unchanged(PG_GETARG_DATUM(0)));
 	type = key_type_of_call(fcinfo, 1, (KeyType **) &fcinfo->flinfo->fn_extra);
 	hash = key_hash(type, PG_GETARG_DATUM(1));
 	return change_filter(fcinfo, change, &type->class, &hash, 1);
@@ -157,10 +157,10 @@ change_by_array(FunctionCallInfo fcinfo, bf_change change)
 	if (PG_ARGISNULL(0))
 		PG_RETURN_NULL();
 	if (PG_ARGISNULL(1))
-		PG_RETURN_DATUM(PG_GETARG_DATUM(0));
+		PG_RETURN_DATUM(filter_unchanged(PG_GETARG_DATUM(0)));
 	keys = key_array_of_argument(fcinfo, 1, (KeyType **) &fcinfo->flinfo->fn_extra);
 	if (keys.n == 0)
-		PG_RETURN_DATUM(PG_GETARG_DATUM(0));
+		PG_RETURN_DATUM(filter_unchanged(PG_GETARG_DATUM(0)));
 	return change_filter(fcinfo, change, &keys.class, keys.hashes, keys.n);
 }
 

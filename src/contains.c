@@ -140,8 +140,8 @@ load(Probe *probe, Datum value)
 	bf_filter  *filter;
 	uint8	   *bytes;
 
-	value_open(&probe->filter, image);	/* an error if it is not a filter */
 	probe->flat_size = 0;
+	value_open(&probe->filter, image);	/* an error if it is not a filter */
 	if (probe->loaded_context == NULL)
 		probe->loaded_context = AllocSetContextCreate(probe->context, "filter in use", ALLOCSET_SMALL_SIZES);
 	MemoryContextReset(probe->loaded_context);
@@ -365,6 +365,8 @@ probe_elements(FunctionCallInfo fcinfo, bool **found)
 	*found = palloc(sizeof(bool) * Max(keys.n, 1));
 	if (keys.n > 0)
 		probe_many(probe, PG_GETARG_DATUM(0), &keys.class, keys.hashes, keys.n, *found);
+	else
+		(void) filter_unchanged(PG_GETARG_DATUM(0));
 	return keys;
 }
 

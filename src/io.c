@@ -69,16 +69,6 @@ printable_argument(FunctionCallInfo fcinfo)
 	return aggregate_export(PG_DETOAST_DATUM_PACKED(PG_GETARG_DATUM(0)));
 }
 
-/* Everything else refuses one; the header is enough to see. */
-static struct varlena *
-finished(struct varlena *image)
-{
-	if (value_is_state(image) || (VARSIZE_ANY_EXHDR(image) >= BF_HEADER_BYTES &&
-								  bf_header_is_unfinished((uint8 *) VARDATA_ANY(image))))
-		value_refuse_unfinished();
-	return image;
-}
-
 PG_FUNCTION_INFO_V1(filter_out);
 Datum
 filter_out(PG_FUNCTION_ARGS)
@@ -126,7 +116,7 @@ PG_FUNCTION_INFO_V1(filter_to_bytea);
 Datum
 filter_to_bytea(PG_FUNCTION_ARGS)
 {
-	struct varlena *image = finished((struct varlena *) PG_DETOAST_DATUM_COPY(PG_GETARG_DATUM(0)));
+	struct varlena *image = value_finished((struct varlena *) PG_DETOAST_DATUM_COPY(PG_GETARG_DATUM(0)));
 
 	PG_RETURN_BYTEA_P(image);
 }
@@ -155,8 +145,8 @@ filter_equal(Datum a, Datum b)
 {
 	bool		same_size = toast_raw_datum_size(a) == toast_raw_datum_size(b);
 	int32		looked_at = same_size ? -1 : BF_HEADER_BYTES;
-	struct varlena *left = finished(PG_DETOAST_DATUM_SLICE(a, 0, looked_at));
-	struct varlena *right = finished(PG_DETOAST_DATUM_SLICE(b, 0, looked_at));
+	struct varlena *left = value_finished(PG_DETOAST_DATUM_SLICE(a, 0, looked_at));
+	struct varlena *right = value_finished(PG_DETOAST_DATUM_SLICE(b, 0, looked_at));
 
 	return same_size && memcmp(VARDATA_ANY(left), VARDATA_ANY(right), VARSIZE_ANY_EXHDR(left)) == 0;
 }
@@ -168,7 +158,7 @@ PG_FUNCTION_INFO_V1(filter_hash);
 Datum
 filter_hash(PG_FUNCTION_ARGS)
 {
-	struct varlena *image = finished(PG_DETOAST_DATUM_PACKED(PG_GETARG_DATUM(0)));
+	struct varlena *image = value_finished(PG_DETOAST_DATUM_PACKED(PG_GETARG_DATUM(0)));
 
 	return hash_any((unsigned char *) VARDATA_ANY(image), (int) VARSIZE_ANY_EXHDR(image));
 }
@@ -177,7 +167,7 @@ PG_FUNCTION_INFO_V1(filter_hash_extended);
 Datum
 filter_hash_extended(PG_FUNCTION_ARGS)
 {
-	struct varlena *image = finished(PG_DETOAST_DATUM_PACKED(PG_GETARG_DATUM(0)));
+	struct varlena *image = value_finished(PG_DETOAST_DATUM_PACKED(PG_GETARG_DATUM(0)));
 
 	return hash_any_extended((unsigned char *) VARDATA_ANY(image), (int) VARSIZE_ANY_EXHDR(image),
 							 (uint64) PG_GETARG_INT64(1));

@@ -65,7 +65,7 @@ key_type_of_call(FunctionCallInfo fcinfo, int argument, KeyType **cache)
 }
 
 extern void key_check_text_aggregate(FunctionCallInfo fcinfo);
-extern bool key_aggregate_has_transition(Oid aggregate, Oid transition);
+extern bool key_aggregate_is(Oid aggregate, Oid transition, bool with_final);
 
 /* The keys of an array argument, hashed. */
 typedef struct KeyArray

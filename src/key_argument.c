@@ -118,18 +118,21 @@ key_check_text_expression(Node *node)
 }
 
 /*
- * Does the aggregate have this transition function?  A window computes several
- * aggregates, and an aggregate of another extension can call our functions.
+ * Does the aggregate have this transition function, and a final one?  A window
+ * computes several aggregates, and an aggregate of another extension can call our
+ * functions.
  */
 bool
-key_aggregate_has_transition(Oid aggregate, Oid transition)
+key_aggregate_is(Oid aggregate, Oid transition, bool with_final)
 {
 	HeapTuple	tuple = SearchSysCache1(AGGFNOID, ObjectIdGetDatum(aggregate));
 	bool		result = false;
 
 	if (HeapTupleIsValid(tuple))
 	{
-		result = ((Form_pg_aggregate) GETSTRUCT(tuple))->aggtransfn == transition;
+		Form_pg_aggregate form = (Form_pg_aggregate) GETSTRUCT(tuple);
+
+		result = form->aggtransfn == transition && (!with_final || OidIsValid(form->aggfinalfn));
 		ReleaseSysCache(tuple);
 	}
 	return result;
@@ -159,7 +162,7 @@ key_check_text_aggregate(FunctionCallInfo fcinfo)
 		{
 			WindowFunc *function = ((WindowFuncExprState *) lfirst(cell))->wfunc;
 
-			if (function->args == NIL || !key_aggregate_has_transition(function->winfnoid, fcinfo->flinfo->fn_oid))
+			if (function->args == NIL || !key_aggregate_is(function->winfnoid, fcinfo->flinfo->fn_oid, false))
 				continue;
 			key_check_text_expression(linitial(function->args));
 			if (!OidIsValid(function->inputcollid))
@@ -167,7 +170,7 @@ key_check_text_aggregate(FunctionCallInfo fcinfo)
 		}
 	}
 	else if (aggregate != NULL && aggregate->args != NIL &&
-			 key_aggregate_has_transition(aggregate->aggfnoid, fcinfo->flinfo->fn_oid))
+			 key_aggregate_is(aggregate->aggfnoid, fcinfo->flinfo->fn_oid, false))
 	{
 		key_check_text_expression((Node *) ((TargetEntry *) linitial(aggregate->args))->expr);
 		if (!OidIsValid(aggregate->inputcollid))

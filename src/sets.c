@@ -264,7 +264,7 @@ final(FunctionCallInfo fcinfo, uint16 kind)
 		PG_RETURN_POINTER(builder_finish(&filter));
 	}
 	if (filter_object(PG_GETARG_DATUM(0)) == NULL)
-		PG_RETURN_DATUM(PG_GETARG_DATUM(0));
+		PG_RETURN_DATUM(filter_unchanged(PG_GETARG_DATUM(0)));
 	value_open_argument(&state, fcinfo, 0);
 	bf_mutable_load(&filter, server_host(NULL), &state);
 	PG_RETURN_POINTER(finish(&filter));

@@ -32,6 +32,16 @@ value_refuse_unfinished(void)
 			 errhint("Let the aggregate end with its own final function, as bloom_agg and cuckoo_agg do.")));
 }
 
+/* The value, or as much of it as its header, if that says that it is a filter. */
+struct varlena *
+value_finished(struct varlena *image)
+{
+	if (value_is_state(image) || (VARSIZE_ANY_EXHDR(image) >= BF_HEADER_BYTES &&
+								  bf_header_is_unfinished((uint8 *) VARDATA_ANY(image))))
+		value_refuse_unfinished();
+	return image;
+}
+
 /*
  * Read the structure of a filter, finished or not.  What got into a table was
  * validated, so a failure here means that the bytes were damaged since.

@@ -31,6 +31,7 @@ value_type_name(uint16 kind)
 extern void value_open(bf_filter *filter, struct varlena *image);
 extern void value_open_any(bf_filter *filter, struct varlena *image);
 extern void value_refuse_unfinished(void);
+extern struct varlena *value_finished(struct varlena *image);
 
 /* An argument that is a filter; an error if it is the state of an aggregate. */
 extern struct varlena *value_open_argument(bf_filter *filter, FunctionCallInfo fcinfo, int argument);

@@ -324,6 +324,7 @@ list_to_lines(bf_bloom *bloom)
 	bf_bloom_install_lines(bloom, layer, lines, added);
 	bf_release(host, bloom->recent);
 	bloom->recent = NULL;
+	bloom->is_part |= bloom->list_bound > 0;
 	bloom->list_bound = 0;
 	bf_bloom_add_many(bloom, hashes + fitting, count - fitting);
 	bf_release(host, hashes);
@@ -360,10 +361,10 @@ replace_list_by_proof(bf_bloom *bloom, bf_bloom_layer *layer)
 	bf_added	added;
 
 	if (layer->size.shape.words == 0 || layer->count <= longest_list(bloom, layer) ||
-		layer->size.capacity < bloom->list_bound)
+		layer->count > layer->keys_left)	/* perhaps more than it is made for */
 		return false;
 	lines = bf_bloom_lines_of_list(bloom, layer, &added);
-	if (added.keys > layer->keys_left || bf_bloom_may_be_list(bloom, layer, added.keys))
+	if (bf_bloom_may_be_list(bloom, layer, added.keys))
 	{
 		bf_release(bloom->header.host, lines);
 		return false;
@@ -490,7 +491,10 @@ next_layer(const bf_bloom *bloom, uint64_t keys)
 
 /*
  * The open layer is full and there are new keys: open the next.  A window of
- * layers forgets its oldest when it has as many as it may.
+ * layers forgets its oldest when it has as many as it may.  The state of an
+ * aggregate joins two others then, or stays with what it has.
+ *
+ * Parts of one aggregate have layers of few sizes, so that they can be joined.
  */
 static void
 open_next_layer(bf_bloom *bloom, const Coming *coming)
@@ -498,8 +502,19 @@ open_next_layer(bf_bloom *bloom, const Coming *coming)
 	bool		window = bloom->header.max_layers > 0;
 	bool		forget = window && bloom->layers == bloom->header.max_layers;
 	uint64_t	expected = coming->n > 1 && !window ? count_distinct_new(bloom, coming) : 1;
-	bf_bloom_layer next = next_layer(bloom, expected);
+	bf_bloom_layer next;
 
+	if (bloom->is_state && bloom->layers == BF_MAX_LAYERS && !bf_bloom_join_layers(bloom))
+		return;
+	for (uint64_t rounded = 1; bloom->is_part && expected > 1; rounded *= 2)
+	{
+		if (rounded >= expected)
+		{
+			expected = rounded;
+			break;
+		}
+	}
+	next = next_layer(bloom, expected);
 	bf_bloom_start_list(bloom, &next, 0);
 	bf_bloom_insert_layer(bloom, bloom->layers, &next);
 	/* nothing fails from here on */

@@ -44,6 +44,7 @@ typedef struct bf_bloom
 	unsigned	layers;
 	bool		is_state;		/* of an aggregate: leaves as an unfinished
 								 * value */
+	bool		is_part;		/* a state that has been overfed by itself */
 	uint8_t		fruitless_sorts;	/* sorts in a row that found few
 									 * repetitions */
 	uint8_t		skip_sorts;		/* sorts to leave out for that reason */
@@ -94,6 +95,7 @@ extern void bf_bloom_sort_list(bf_bloom *bloom, bf_bloom_layer *layer);
 extern uint8_t *bf_bloom_lines_of_list(const bf_bloom *bloom, const bf_bloom_layer *layer, bf_added *added);
 extern void bf_bloom_install_lines(bf_bloom *bloom, bf_bloom_layer *layer, uint8_t *lines, bf_added added);
 extern void bf_bloom_load_layer(bf_bloom *bloom, bf_bloom_layer *layer, const bf_layer *from);
+extern bool bf_bloom_join_layers(bf_bloom *bloom);
 extern void bf_bloom_insert_layer(bf_bloom *bloom, unsigned at, const bf_bloom_layer *layer);
 extern void bf_bloom_free_layer(bf_bloom *bloom, bf_bloom_layer *layer);
 

@@ -166,6 +166,33 @@ merge_into_any(bf_bloom *bloom, unsigned n, const bf_bloom_layer *other, bool al
 	return false;
 }
 
+/* Take a layer out of the filter; its contents are elsewhere now. */
+static void
+remove_layer(bf_bloom *bloom, unsigned at)
+{
+	bf_bloom_free_layer(bloom, &bloom->layer[at]);
+	bloom->layers--;
+	memmove(&bloom->layer[at], &bloom->layer[at + 1], sizeof(bf_bloom_layer) * (bloom->layers - at));
+}
+
+/*
+ * There are as many layers as there may be: merge two of one shape in any case, to
+ * make room for another.  False if no two are alike.
+ */
+bool
+bf_bloom_join_layers(bf_bloom *bloom)
+{
+	for (unsigned i = 1; i < bloom->layers; i++)
+	{
+		if (merge_into_any(bloom, i, &bloom->layer[i], true))
+		{
+			remove_layer(bloom, i);
+			return true;
+		}
+	}
+	return false;
+}
+
 /*
  * Merge a layer of another filter, or else put a copy of it at the end.  With as
  * many layers as there may be: merge it in any case, or `failure`.
@@ -181,7 +208,7 @@ take_layer(bf_bloom *bloom, const bf_layer *from, bool always, bool always_if_fu
 	free_borrowed(bloom, &other);
 	if (merged)
 		return;
-	if (full)
+	if (full && !(always_if_full && bf_bloom_join_layers(bloom)))
 		bf_fail(bloom->header.host, failure, BF_MAX_LAYERS + 1, NULL);
 	memset(&other, 0, sizeof(other));
 	bf_bloom_load_layer(bloom, &other, from);
@@ -516,11 +543,7 @@ bf_bloom_compact(bf_bloom *bloom)
 	for (unsigned i = 1; i < bloom->layers;)
 	{
 		if (merge_into_any(bloom, i, &bloom->layer[i], bloom->header.growth == 0))
-		{
-			bf_bloom_free_layer(bloom, &bloom->layer[i]);
-			bloom->layers--;
-			memmove(&bloom->layer[i], &bloom->layer[i + 1], sizeof(bf_bloom_layer) * (bloom->layers - i));
-		}
+			remove_layer(bloom, i);
 		else
 			i++;
 	}
