@@ -92,8 +92,8 @@ bf_cuckoo_start_state(bf_cuckoo *cuckoo, bf_host host, uint64_t capacity, double
  * What was opened can be probed, but its numbers may lead anywhere if the bytes
  * were damaged: look at those in the list.
  */
-static void
-check_listed(const bf_cuckoo *cuckoo, const bf_layer *layer)
+void
+bf_cuckoo_check_listed(const bf_cuckoo *cuckoo, const bf_layer *layer)
 {
 	for (uint32_t i = 0; layer->table.buckets > 0 && i < layer->count; i++)
 	{
@@ -109,7 +109,7 @@ bf_cuckoo_load(bf_cuckoo *cuckoo, bf_host host, const bf_filter *filter)
 	const bf_layer *from = &filter->layer[0];
 
 	start_empty(cuckoo, &filter->header, host, from->table, from->capacity);
-	check_listed(cuckoo, from);
+	bf_cuckoo_check_listed(cuckoo, from);
 	cuckoo->numbers = bf_allocate(host, sizeof(uint64_t) * (uint64_t) from->count);
 	cuckoo->counts = bf_allocate(host, from->count);
 	cuckoo->listed = cuckoo->list_room = from->count;
@@ -293,8 +293,8 @@ prepare_pending(bf_cuckoo *cuckoo, uint32_t n)
 }
 
 /* Sort what waits into the list, and bring that into order. */
-static void
-merge_pending(bf_cuckoo *cuckoo)
+void
+bf_cuckoo_merge_pending(bf_cuckoo *cuckoo)
 {
 	bool		all_new = cuckoo->listed == 0;
 
@@ -321,8 +321,8 @@ find_listed(const bf_cuckoo *cuckoo, uint64_t number)
 }
 
 /* Replace each number by what `table` makes of it, which keeps their order. */
-static void
-renumber(bf_cuckoo *cuckoo, bf_table table, unsigned drop_bits)
+void
+bf_cuckoo_renumber(bf_cuckoo *cuckoo, bf_table table, unsigned drop_bits)
 {
 	for (uint32_t i = 0; i < cuckoo->listed; i++)
 		cuckoo->numbers[i] = drop_bits > 0 ? cuckoo->numbers[i] >> drop_bits :
@@ -433,12 +433,12 @@ take_numbers(const bf_cuckoo *cuckoo, uint64_t *numbers)
 }
 
 /* The other way: take everything out of the table. */
-static void
-table_to_list(bf_cuckoo *cuckoo)
+void
+bf_cuckoo_table_to_list(bf_cuckoo *cuckoo)
 {
 	uint32_t	runs;
 
-	merge_pending(cuckoo);
+	bf_cuckoo_merge_pending(cuckoo);
 	reserve_pending(cuckoo, cuckoo->used);
 	take_numbers(cuckoo, cuckoo->pending);
 	runs = prepare_pending(cuckoo, (uint32_t) cuckoo->used);
@@ -457,8 +457,8 @@ table_to_list(bf_cuckoo *cuckoo)
  * what is in the list for lack of a place.  What finds no place in the new table
  * waits for the list.
  */
-static void
-move_to_table(bf_cuckoo *cuckoo, bf_table table, uint64_t capacity)
+void
+bf_cuckoo_move_to_table(bf_cuckoo *cuckoo, bf_table table, uint64_t capacity)
 {
 	bf_host		host = cuckoo->header.host;
 	uint64_t	used = 0;
@@ -468,7 +468,7 @@ move_to_table(bf_cuckoo *cuckoo, bf_table table, uint64_t capacity)
 	uint8_t    *placed;
 
 	bf_assert(bf_table_range(table) == bf_table_range(cuckoo->table));
-	merge_pending(cuckoo);
+	bf_cuckoo_merge_pending(cuckoo);
 	slots = allocate_slots(cuckoo, table);
 	for (uint64_t slot = 0; bf_table_next(host, cuckoo->slots, cuckoo->table, &slot, &number); n++)
 	{
@@ -502,7 +502,7 @@ grow(bf_cuckoo *cuckoo)
 	uint64_t	capacity = cuckoo->capacity;
 
 	if (enlarge(&table, &capacity, cuckoo->header.growth))
-		move_to_table(cuckoo, table, capacity);
+		bf_cuckoo_move_to_table(cuckoo, table, capacity);
 }
 
 /* The list of an aggregate gets too long: choose a table for many more. */
@@ -521,7 +521,7 @@ spill(bf_cuckoo *cuckoo)
 			   bf_table_range(table) < BF_MAX_RANGE / 2)
 			table.slot_bits++;
 	}
-	renumber(cuckoo, table, 0);
+	bf_cuckoo_renumber(cuckoo, table, 0);
 }
 
 /* Go over from the list to a table if that is due. */
@@ -546,7 +546,7 @@ bf_cuckoo_make_room(bf_cuckoo *cuckoo)
 {
 	uint64_t	room;
 
-	merge_pending(cuckoo);
+	bf_cuckoo_merge_pending(cuckoo);
 	room = cuckoo->listed / 2 > LEAST_PENDING ? cuckoo->listed / 2 : LEAST_PENDING;
 	reserve_pending(cuckoo, room < MOST_PENDING ? room : MOST_PENDING);
 	choose_form(cuckoo);
@@ -623,7 +623,7 @@ bf_cuckoo_contains(bf_cuckoo *cuckoo, uint64_t hash)
 	if (cuckoo->slots != NULL && bf_table_find(cuckoo->slots, cuckoo->table, number))
 		return true;
 	if (cuckoo->pended > FEW_PENDING)
-		merge_pending(cuckoo);
+		bf_cuckoo_merge_pending(cuckoo);
 	for (uint32_t i = 0; i < cuckoo->pended; i++)
 	{
 		if (cuckoo->pending[i] == number)
@@ -664,7 +664,7 @@ remove_one(bf_cuckoo *cuckoo, uint64_t hash)
 void
 bf_cuckoo_remove_many(bf_cuckoo *cuckoo, const uint64_t *hashes, size_t n)
 {
-	merge_pending(cuckoo);
+	bf_cuckoo_merge_pending(cuckoo);
 	for (size_t i = 0; i < n; i++)
 	{
 		remove_one(cuckoo, hashes[i]);
@@ -679,18 +679,18 @@ bf_cuckoo_reserve_removal(bf_cuckoo *cuckoo, size_t n)
 {
 	if (n >= MOST_WITHOUT_POLL)
 		return false;
-	merge_pending(cuckoo);
+	bf_cuckoo_merge_pending(cuckoo);
 	return true;
 }
 
 /* ----------------------------------------------------------------
- * Merging
+ * Adding what other filters hold
  * ----------------------------------------------------------------
  */
 
 /* Add copies of a number of ours. */
-static void
-add_copies(bf_cuckoo *cuckoo, uint64_t number, unsigned copies)
+void
+bf_cuckoo_add_copies(bf_cuckoo *cuckoo, uint64_t number, unsigned copies)
 {
 	while (copies-- > 0)
 	{
@@ -701,8 +701,8 @@ add_copies(bf_cuckoo *cuckoo, uint64_t number, unsigned copies)
 }
 
 /* Add all numbers of a table, less their lowest `drop_bits` bits. */
-static void
-add_table(bf_cuckoo *cuckoo, const uint8_t *slots, bf_table table, unsigned drop_bits)
+void
+bf_cuckoo_add_table(bf_cuckoo *cuckoo, const uint8_t *slots, bf_table table, unsigned drop_bits)
 {
 	bf_host		host = cuckoo->header.host;
 	uint64_t	number;
@@ -710,110 +710,10 @@ add_table(bf_cuckoo *cuckoo, const uint8_t *slots, bf_table table, unsigned drop
 
 	for (uint64_t slot = 0; bf_table_next(host, slots, table, &slot, &number);)
 	{
-		add_copies(cuckoo, number >> drop_bits, 1);
+		bf_cuckoo_add_copies(cuckoo, number >> drop_bits, 1);
 		if (n++ % POLL_EVERY == 0)
 			bf_poll(host);
 	}
-}
-
-/*
- * Add all that a filter holds: numbers, which are ours too, or hashes if it is
- * unfinished.
- */
-static void
-add_filter(bf_cuckoo *cuckoo, const bf_filter *filter)
-{
-	const bf_layer *from = &filter->layer[0];
-	const uint8_t *counts = from->list + (size_t) from->count * 8;
-
-	check_listed(cuckoo, from);
-	if (from->form == BF_FORM_TABLE)
-		add_table(cuckoo, from->data, from->table, 0);
-	for (uint32_t i = 0; i < from->count; i++)
-	{
-		uint64_t	value = bf_load64(from->list + (size_t) i * 8);
-
-		if (from->table.buckets > 0)
-			add_copies(cuckoo, value, counts[i]);
-		else
-		{
-			/* to make room may choose another range of numbers */
-			for (unsigned copy = 0; copy < counts[i]; copy++)
-				bf_cuckoo_add(cuckoo, value);
-		}
-		if (i % POLL_EVERY == POLL_EVERY - 1)
-			bf_poll(cuckoo->header.host);
-	}
-}
-
-/* Is the value a state of the same aggregate call? */
-bool
-bf_cuckoo_can_merge_state(const bf_cuckoo *cuckoo, const bf_filter *state)
-{
-	const bf_layer *other = &state->layer[0];
-
-	if (state->header.fpp != cuckoo->header.fpp || state->header.growth != cuckoo->header.growth)
-		return false;
-	if (cuckoo->table.buckets > 0 && other->table.buckets > 0)
-		return bf_table_range(cuckoo->table) == bf_table_range(other->table);
-	return cuckoo->table.buckets > 0 || other->table.buckets > 0 || cuckoo->capacity == other->capacity;
-}
-
-/* Merge such a state. */
-void
-bf_cuckoo_merge_state(bf_cuckoo *cuckoo, const bf_filter *state)
-{
-	bf_assert(bf_cuckoo_can_merge_state(cuckoo, state));
-	if (cuckoo->table.buckets == 0 && state->layer[0].table.buckets > 0)
-	{
-		/* it has spilled already, so we have to */
-		merge_pending(cuckoo);
-		renumber(cuckoo, state->layer[0].table, 0);
-		cuckoo->capacity = state->layer[0].capacity;
-	}
-	add_filter(cuckoo, state);
-}
-
-/* Have both filters the same range of numbers and the same parameters? */
-bool
-bf_cuckoo_can_merge(const bf_cuckoo *cuckoo, const bf_filter *filter)
-{
-	return bf_table_range(cuckoo->table) == bf_table_range(filter->layer[0].table) &&
-		cuckoo->header.fpp == filter->header.fpp && cuckoo->header.growth == filter->header.growth;
-}
-
-/*
- * Merge such a filter: counts add up.  The table becomes as large as the larger
- * one, so that the order does not matter.
- */
-void
-bf_cuckoo_merge(bf_cuckoo *cuckoo, const bf_filter *filter)
-{
-	const bf_layer *other = &filter->layer[0];
-
-	bf_assert(bf_cuckoo_can_merge(cuckoo, filter));
-	if (other->table.buckets == cuckoo->table.buckets)
-		cuckoo->capacity = cuckoo->capacity > other->capacity ? cuckoo->capacity : other->capacity;
-	else if (other->table.buckets > cuckoo->table.buckets)
-	{
-		if (cuckoo->slots != NULL)
-			move_to_table(cuckoo, other->table, other->capacity);
-		cuckoo->table = other->table;
-		cuckoo->capacity = other->capacity;
-	}
-	add_filter(cuckoo, filter);
-}
-
-/*
- * Forget the order in which keys came: take all out of the table, from where
- * bf_cuckoo_describe puts them back in ascending order.  That takes 17 bytes a
- * key, so very large filters are left as they are.
- */
-void
-bf_cuckoo_sort(bf_cuckoo *cuckoo)
-{
-	if (cuckoo->slots != NULL && cuckoo->used <= BF_MAX_LIST)
-		table_to_list(cuckoo);
 }
 
 /* ----------------------------------------------------------------
@@ -837,11 +737,11 @@ count_distinct(const bf_cuckoo *cuckoo)
 static void
 order(bf_cuckoo *cuckoo)
 {
-	merge_pending(cuckoo);
+	bf_cuckoo_merge_pending(cuckoo);
 	choose_form(cuckoo);
 	if (cuckoo->slots != NULL && bf_keep_counts(cuckoo->table, cuckoo->used) &&
 		bf_keep_counts(cuckoo->table, count_distinct(cuckoo)))
-		table_to_list(cuckoo);
+		bf_cuckoo_table_to_list(cuckoo);
 }
 
 /* Describe the filter as it stands, and return its size. */
@@ -923,10 +823,10 @@ bf_cuckoo_finish(bf_cuckoo *cuckoo, bf_cuckoo *finished, bf_host host)
 		finished->table = table;
 		finished->capacity = capacity;
 		finished->slots = allocate_slots(finished, table);
-		add_table(finished, cuckoo->slots, cuckoo->table, drop_bits);
+		bf_cuckoo_add_table(finished, cuckoo->slots, cuckoo->table, drop_bits);
 		for (uint32_t i = 0; i < cuckoo->listed; i++)
 		{
-			add_copies(finished, cuckoo->numbers[i] >> drop_bits, cuckoo->counts[i]);
+			bf_cuckoo_add_copies(finished, cuckoo->numbers[i] >> drop_bits, cuckoo->counts[i]);
 			if (i % POLL_EVERY == POLL_EVERY - 1)
 				bf_poll(host);
 		}
@@ -945,11 +845,11 @@ bf_cuckoo_finish(bf_cuckoo *cuckoo, bf_cuckoo *finished, bf_host host)
 		reserve_pending(finished, cuckoo->used);
 		take_numbers(cuckoo, finished->pending);
 		finished->pended = (uint32_t) cuckoo->used;
-		merge_pending(finished);
+		bf_cuckoo_merge_pending(finished);
 	}
 	choose_table(cuckoo, finished->listed, &table, &capacity, &drop_bits);
 	check_bytes(finished, bf_table_words(table) * 8);
 	if (cuckoo->table.buckets == 0 || drop_bits > 0)
-		renumber(finished, table, drop_bits);
+		bf_cuckoo_renumber(finished, table, drop_bits);
 	finished->capacity = capacity;
 }

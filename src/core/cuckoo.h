@@ -47,12 +47,21 @@ extern bool bf_cuckoo_reserve_removal(bf_cuckoo *cuckoo, size_t n);
 extern bool bf_cuckoo_contains(bf_cuckoo *cuckoo, uint64_t hash);
 extern bool bf_cuckoo_is_empty(const bf_cuckoo *cuckoo);
 
-/* Sums. */
+/* Sums: see cuckoo_sets.c. */
 extern bool bf_cuckoo_can_merge_state(const bf_cuckoo *cuckoo, const bf_filter *state);
 extern void bf_cuckoo_merge_state(bf_cuckoo *cuckoo, const bf_filter *state);
 extern bool bf_cuckoo_can_merge(const bf_cuckoo *cuckoo, const bf_filter *filter);
 extern void bf_cuckoo_merge(bf_cuckoo *cuckoo, const bf_filter *filter);
 extern void bf_cuckoo_sort(bf_cuckoo *cuckoo);
+
+/* For cuckoo_sets.c: the pieces that it puts together. */
+extern void bf_cuckoo_check_listed(const bf_cuckoo *cuckoo, const bf_layer *layer);
+extern void bf_cuckoo_merge_pending(bf_cuckoo *cuckoo);
+extern void bf_cuckoo_renumber(bf_cuckoo *cuckoo, bf_table table, unsigned drop_bits);
+extern void bf_cuckoo_table_to_list(bf_cuckoo *cuckoo);
+extern void bf_cuckoo_move_to_table(bf_cuckoo *cuckoo, bf_table table, uint64_t capacity);
+extern void bf_cuckoo_add_copies(bf_cuckoo *cuckoo, uint64_t number, unsigned copies);
+extern void bf_cuckoo_add_table(bf_cuckoo *cuckoo, const uint8_t *slots, bf_table table, unsigned drop_bits);
 
 /* The filter as bytes: describe it, allocate what it needs, write it. */
 extern uint64_t bf_cuckoo_describe(bf_cuckoo *cuckoo, bf_filter *filter);

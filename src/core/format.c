@@ -330,6 +330,46 @@ bf_bytes_are_zero(bf_host host, const uint8_t *bytes, uint64_t n)
 #define LONGEST_HEAD	(BF_HEADER_BYTES + 8 + BF_MAX_CLASS_NAME + 8 + BF_MAX_LAYERS * BF_LAYER_BYTES + 8)
 
 /*
+ * Find where the contents of each layer are.  `head` is the first piece of the
+ * filter, of `fetched` bytes.
+ */
+static inline const char *
+find_contents(bf_filter *filter, uint64_t n, const uint8_t *head, uint64_t fetched, bf_fetch fetch, void *arg)
+{
+	uint64_t	offset = contents_offset(filter);
+
+	for (unsigned i = 0; i < filter->layers; i++)
+	{
+		bf_layer   *layer = &filter->layer[i];
+		uint64_t	words = bf_layer_head_bytes(layer);
+
+		if (is_wide(n))
+			offset = align(offset, BF_LINE_BYTES);
+		if (offset > n || n - offset < words)
+			return "It ends before its last layer does.";
+		if (words > 0)
+		{
+			const uint8_t *at = offset + words <= fetched ? head + offset : fetch(arg, offset, (size_t) words);
+			uint64_t	count = bf_load64(at);
+
+			if (count > (n - offset) / 8 - 1)
+				return "It ends before its list of hashes does.";
+			layer->count = (uint32_t) count;
+			layer->used = words > 8 ? bf_load64(at + 8) : 0;
+			if (layer->used > layer->table.buckets * BF_BUCKET_SLOTS)
+				return "Its table does not hold as many keys as it says.";
+		}
+		if (bf_layer_bytes(layer) > n - offset)
+			return "It ends before its last layer does.";
+		place_contents(layer, offset);
+		offset += bf_layer_bytes(layer);
+	}
+	if (n != bf_filter_size(filter))
+		return "Its size does not agree with its contents.";
+	return NULL;
+}
+
+/*
  * Read a filter's structure.  Everything that decides where memory is accessed
  * is checked here, so that whatever this function accepts can be probed and
  * copied without leaving the bytes; it costs nothing that grows with the
@@ -394,36 +434,7 @@ open_filter(bf_filter *filter, bf_host host, uint64_t n, bf_fetch fetch, void *a
 	if (bf_filter_is_unfinished(filter) && (filter->layers > 1 || filter->header.max_layers > 0))
 		return "It is unfinished, yet has several layers or may have.";
 
-	offset = contents_offset(filter);
-	for (unsigned i = 0; i < filter->layers; i++)
-	{
-		bf_layer   *layer = &filter->layer[i];
-		uint64_t	words = bf_layer_head_bytes(layer);
-
-		if (is_wide(n))
-			offset = align(offset, BF_LINE_BYTES);
-		if (offset > n || n - offset < words)
-			return "It ends before its last layer does.";
-		if (words > 0)
-		{
-			const uint8_t *at = offset + words <= fetched ? head + offset : fetch(arg, offset, (size_t) words);
-			uint64_t	count = bf_load64(at);
-
-			if (count > (n - offset) / 8 - 1)
-				return "It ends before its list of hashes does.";
-			layer->count = (uint32_t) count;
-			layer->used = words > 8 ? bf_load64(at + 8) : 0;
-			if (layer->used > layer->table.buckets * BF_BUCKET_SLOTS)
-				return "Its table does not hold as many keys as it says.";
-		}
-		if (bf_layer_bytes(layer) > n - offset)
-			return "It ends before its last layer does.";
-		place_contents(layer, offset);
-		offset += bf_layer_bytes(layer);
-	}
-	if (n != bf_filter_size(filter))
-		return "Its size does not agree with its contents.";
-	return NULL;
+	return find_contents(filter, n, head, fetched, fetch, arg);
 }
 
 /* Read the structure of a filter that is in memory. */

@@ -1,7 +1,7 @@
 /*
  * geometry.h
- *		How large a filter must be, and how often it is probed, to hold so many
- *		keys at such a false-positive probability.
+ *		How large a filter must be, and how often it is probed, to hold a number
+ *		of keys at a false-positive probability.
  */
 #ifndef BF_GEOMETRY_H
 #define BF_GEOMETRY_H

@@ -171,9 +171,9 @@ bf_lines_fold(bf_host host, uint8_t *into, const uint8_t *from, bf_shape shape, 
  * a key that did not is reported.
  *
  * Each line is a small Bloom filter of its own.  A line with x of m bits set
- * saw about -m/k ln(1 - x/m) keys, and lets a stray key pass with probability
+ * saw about -m/k ln(1 - x/m) keys, and lets another key pass with probability
  * (x/m)^k; lines with the same x count alike, so a histogram of x does.  A key
- * is counted once in each group; and a stray key must pass in every group,
+ * is counted once in each group; and another key must pass in every group,
  * each of which picks its line independently (all the same one when there is
  * only one).
  */

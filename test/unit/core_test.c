@@ -119,7 +119,10 @@ test_space(void)
 		double		bits = -log2(targets[t]);
 		double		classic = 1e18;
 
-		/* bits per key of a classic filter with the best whole number of hashes */
+		/*
+		 * bits per key of a classic filter with the best whole number of
+		 * hashes
+		 */
 		for (int k = (int) bits; k <= bits + 2; k++)
 		{
 			double		b = k < 1 ? classic : -k / log(1 - pow(targets[t], 1.0 / k));
@@ -327,7 +330,10 @@ test_lists(void)
 			{
 				uint64_t	r = next_random();
 
-				/* uniform; many repetitions; only low bits; only high; extremes */
+				/*
+				 * uniform; many repetitions; only low bits; only high;
+				 * extremes
+				 */
 				hashes[i] = kind == 0 ? r : kind == 1 ? bf_mix64(r % (n / 3 + 1)) :
 					kind == 2 ? r % 1000 : kind == 3 ? r << 50 : (r & 1) ? UINT64_MAX : r & 2;
 			}
@@ -508,7 +514,7 @@ check_pieces(const bf_filter *filter, const uint8_t *bytes, size_t n)
 	{
 		const bf_layer *layer = &filter->layer[i % filter->layers];
 		uint64_t	hash = i % 2 && layer->form == BF_FORM_LIST && layer->count > 0 ?
-			bf_load64(layer->data + next_random() % layer->count * 8) : next_random();
+		bf_load64(layer->data + next_random() % layer->count * 8) : next_random();
 
 		probes++;
 		wrong += bf_filter_contains(filter, hash) != bf_filter_contains_pieces(&far, fetch_piece, &s, hash);
@@ -819,6 +825,14 @@ holds(const bf_filter *filter, const uint64_t *hashes, size_t n)
 	return true;
 }
 
+/* A kind of filter, and how it grows. */
+typedef struct FilterKind
+{
+	bool		cuckoo;
+	uint8_t		growth;
+	uint8_t		max_layers;
+} FilterKind;
+
 /*
  * A filter is filled by changes of one key and of many, through every form that it
  * has: a list, lines or a table, nearly full ones, further layers or larger
@@ -828,17 +842,12 @@ holds(const bf_filter *filter, const uint64_t *hashes, size_t n)
 static void
 test_changes_are_whole(void)
 {
-	enum
-	{
-		CAPACITY = 500, N = 2600, HELD = CAPACITY * 2
+	const unsigned capacity = 500;
+	const size_t held = 1000;	/* of a window, always */
+	static const FilterKind cases[] = {
+		{false, 2, 0}, {false, 1, 0}, {false, 0, 0}, {false, 1, 3}, {true, 2, 0}, {true, 0, 0}
 	};
-	static const struct
-	{
-		bool		cuckoo;
-		uint8_t		growth,
-					max_layers;
-	}			cases[] = {{false, 2, 0}, {false, 1, 0}, {false, 0, 0}, {false, 1, 3}, {true, 2, 0}, {true, 0, 0}};
-	uint64_t	hashes[N];
+	uint64_t	hashes[2600];
 
 	for (unsigned c = 0; c < sizeof(cases) / sizeof(cases[0]); c++)
 	{
@@ -849,16 +858,19 @@ test_changes_are_whole(void)
 		Operation	operation = {.filter = &filter, .class = &key_classes[2]};
 
 		if (cases[c].cuckoo)
-			bf_cuckoo_start(&filter.cuckoo, test_host, bf_table_for(CAPACITY, 0.01, cases[c].growth), CAPACITY, 0.01);
+			bf_cuckoo_start(&filter.cuckoo, test_host, bf_table_for(capacity, 0.01, cases[c].growth), capacity, 0.01);
 		else
-			bf_bloom_start(&filter.bloom, test_host, (bf_size) {
-						   bf_first_shape(CAPACITY, 0.01, cases[c].growth, cases[c].max_layers), CAPACITY}, 0.01);
+		{
+			bf_size		size = {bf_first_shape(capacity, 0.01, cases[c].growth, cases[c].max_layers), capacity};
+
+			bf_bloom_start(&filter.bloom, test_host, size, 0.01);
+		}
 		filter.header.growth = cases[c].growth;
 		filter.header.max_layers = cases[c].max_layers;
-		while (n < N)
+		while (n < 2600)
 		{
 			bool		removes = cases[c].cuckoo && n > 0 && next_random() % 4 == 0;
-			size_t		room = removes ? n : N - n;
+			size_t		room = removes ? n : 2600 - n;
 
 			operation.n = next_random() % 3 == 0 ? 1 : 1 + next_random() % 60;
 			operation.n = operation.n < room ? operation.n : room;
@@ -868,7 +880,11 @@ test_changes_are_whole(void)
 			operation.hashes = hashes + n;
 			for (size_t i = 0; i < operation.n && !removes; i++)
 				hashes[n++] = next_random();
-			/* sometimes to a filter in which other keys wait; writing them may fail as well */
+
+			/*
+			 * sometimes to a filter in which other keys wait; writing them
+			 * may fail as well
+			 */
 			if (next_random() % 3 == 0)
 			{
 				CHECK(host_run(change, &operation, 0) == HOST_DONE, "case %u: refused with %zu keys", c, n);
@@ -878,9 +894,9 @@ test_changes_are_whole(void)
 				step++;
 			CHECK(change_step_by_step(&operation, UINT64_MAX) == HOST_DONE, "case %u: refused with %zu keys", c, n);
 		}
-		first = cases[c].max_layers > 0 ? N - HELD : 0;
+		first = cases[c].max_layers > 0 ? 2600 - held : 0;
 		open_valid(&opened, flat(&filter), filter.header.kind);
-		CHECK(holds(&opened, hashes + first, N - first), "case %u: a key is lost", c);
+		CHECK(holds(&opened, hashes + first, 2600 - first), "case %u: a key is lost", c);
 		CHECK(host_interrupted, "case %u: nothing has failed", c);
 		bf_mutable_free(&filter);
 		host_clean();

@@ -1,0 +1,144 @@
+/*
+ * bloom_write.c
+ *		The mutable Bloom filter as bytes: as it stands, on its way to another
+ *		process, and as an aggregate finishes it.
+ *
+ * First the filter is described, which tells its size; then it is written into
+ * memory of that size, each layer in the form that the description says.
+ */
+#include "bloom.h"
+
+/* Describe all layers as they are. */
+static void
+describe_layers(bf_bloom *bloom, bf_filter *filter)
+{
+	bf_bloom_layer *layer;
+
+	filter->header = bloom->header;
+	filter->layers = (uint8_t) bloom->layers;
+	for (unsigned i = 0; i < bloom->layers; i++)
+	{
+		layer = &bloom->layer[i];
+		memset(&filter->layer[i], 0, sizeof(bf_layer));
+		filter->layer[i].shape = layer->size.shape;
+		filter->layer[i].capacity = layer->size.capacity;
+		filter->layer[i].form = layer->lines != NULL ? BF_FORM_LINES : BF_FORM_LIST;
+		filter->layer[i].count = layer->count;
+	}
+}
+
+/*
+ * Describe the filter as it stands, and return its size.  The state of an
+ * aggregate is described as an unfinished value: a list has no shape there.
+ */
+uint64_t
+bf_bloom_describe(bf_bloom *bloom, bf_filter *filter)
+{
+	bf_bloom_order(bloom);
+	describe_layers(bloom, filter);
+	if (bloom->is_state && filter->layers == 1 && filter->layer[0].form == BF_FORM_LIST)
+		filter->layer[0].shape = BF_UNSIZED;
+	return bf_filter_size(filter);
+}
+
+/*
+ * The same for the state of an aggregate on its way to another process, which
+ * adds its hashes one by one: where sorting would remove few of them, they may
+ * stay in any order.  That was 25 % of the time of a parallel build.
+ */
+uint64_t
+bf_bloom_describe_to_travel(bf_bloom *bloom, bf_filter *filter)
+{
+	const bf_bloom_layer *layer = &bloom->layer[0];
+
+	if (!bloom->is_state || bloom->layers > 1 || layer->lines != NULL || bloom->fruitless_sorts == 0 ||
+		!bf_bloom_may_be_list(bloom, layer, layer->count))
+		return bf_bloom_describe(bloom, filter);
+	describe_layers(bloom, filter);
+	filter->layer[0].shape = BF_UNSIZED;
+	return bf_filter_size(filter);
+}
+
+/*
+ * How far spilled lines can be folded: by the largest divisor with which they
+ * are not fuller than they may be.
+ */
+static unsigned
+spare_factor(const bf_bloom *bloom, const bf_bloom_layer *layer)
+{
+	bf_shape	shape = layer->size.shape;
+	unsigned	factor = 1;
+
+	/* twelve million keys at the loosest target leave no larger factor */
+	for (unsigned candidate = 2; candidate <= 512; candidate++)
+	{
+		bf_shape	folded = shape;
+
+		if (!bf_lines_can_fold(shape, candidate))
+			continue;
+		folded.words /= candidate;
+		if (bf_lines_folded_bits(bloom->header.host, layer->lines, shape, candidate) >
+			bf_shape_bits_set(folded, bf_shape_capacity(folded, bloom->header.fpp)))
+			break;
+		factor = candidate;
+	}
+	return factor;
+}
+
+/*
+ * Describe the finished filter of an aggregate, and return its size.  The state
+ * can take further keys: a window of rows may go on adding to it.
+ */
+uint64_t
+bf_bloom_finish(bf_bloom *bloom, bf_filter *filter)
+{
+	bf_layer   *layer = &filter->layer[0];
+
+	bloom->list_bound = 0;
+	bf_bloom_order(bloom);
+	describe_layers(bloom, filter);
+	if (layer->capacity == 0 && layer->form == BF_FORM_LIST)
+	{
+		layer->capacity = layer->count > 0 ? layer->count : 1;
+		layer->shape = bf_shape_for(layer->capacity, filter->header.fpp);
+		if (!bf_keep_list(layer->shape, layer->count))
+			layer->form = BF_FORM_LINES;
+	}
+	else if (layer->capacity == 0)
+	{
+		layer->shape.words /= spare_factor(bloom, &bloom->layer[0]);
+		layer->capacity = bf_shape_capacity(layer->shape, filter->header.fpp);
+		layer->capacity = layer->capacity > 0 ? layer->capacity : 1;
+	}
+	return bf_filter_size(filter);
+}
+
+/*
+ * Write what was described: each layer in the form and of the size that the
+ * description says.
+ */
+void
+bf_bloom_write(bf_bloom *bloom, bf_filter *filter, uint8_t *bytes, size_t n)
+{
+	bf_host		host = bloom->header.host;
+
+	bf_filter_write(filter, bytes, n);
+	for (unsigned i = 0; i < bloom->layers; i++)
+	{
+		const bf_bloom_layer *from = &bloom->layer[i];
+		bf_layer   *to = &filter->layer[i];
+
+		if (to->form == BF_FORM_LIST)
+			bf_list_write(to->data, from->hashes, from->count);
+		else if (from->lines == NULL)
+		{
+			memset(to->data, 0, (size_t) to->shape.words * 8);
+			bf_lines_add_many(host, to->data, to->shape, from->hashes, from->count);
+		}
+		else if (to->shape.words == from->size.shape.words)
+			memcpy(to->data, from->lines, (size_t) to->shape.words * 8);
+		else
+			bf_lines_fold(host, to->data, from->lines, from->size.shape,
+						  (unsigned) (from->size.shape.words / to->shape.words));
+	}
+}
