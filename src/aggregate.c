@@ -175,7 +175,7 @@ is_state(Pointer value)
  * where memory is accessed or what a filter would be like.
  */
 static State *
-check_state(struct varlena *image)
+aggregate_check_state(struct varlena *image)
 {
 	State	   *state = (State *) image;
 	bool		named;
@@ -197,7 +197,7 @@ check_state(struct varlena *image)
 
 /* Start a mutable filter with what a state holds. */
 static void
-load_state(bf_mutable *filter, bf_host host, State *state, uint32 list_bound)
+aggregate_load_state(bf_mutable *filter, bf_host host, State *state, uint32 list_bound)
 {
 	KeyClass	class = state_class(state);
 
@@ -223,7 +223,7 @@ aggregate_export(struct varlena *image)
 	{
 		if (VARATT_IS_SHORT(image))
 			image = (struct varlena *) PG_DETOAST_DATUM(PointerGetDatum(image));
-		load_state(&filter, server_host(NULL), check_state(image), PARTIAL_LIST);
+		aggregate_load_state(&filter, server_host(NULL), aggregate_check_state(image), PARTIAL_LIST);
 		return builder_flat(&filter);
 	}
 	if (VARSIZE_ANY_EXHDR(image) < BF_HEADER_BYTES || !bf_header_is_unfinished((uint8 *) VARDATA_ANY(image)))
@@ -259,7 +259,7 @@ state_to_object(Owner owner, State *state, uint32 list_bound)
 {
 	FilterObject *object = create_object(owner);
 
-	load_state(&object->filter, filter_object_host(object), state, list_bound);
+	aggregate_load_state(&object->filter, filter_object_host(object), state, list_bound);
 	state_release(owner, state);
 	return object;
 }
@@ -454,7 +454,7 @@ state_classify(Owner owner, State *state, const KeyClass *class)
 
 /* Take in one key.  Returns the state, which may have moved. */
 static Pointer
-add_key(FunctionCallInfo fcinfo, Owner owner, Pointer pointer, const KeyClass *class, uint64 hash)
+aggregate_add_key(FunctionCallInfo fcinfo, Owner owner, Pointer pointer, const KeyClass *class, uint64 hash)
 {
 	FilterObject *object = filter_object_to_change(PointerGetDatum(pointer));
 
@@ -488,7 +488,7 @@ add_key(FunctionCallInfo fcinfo, Owner owner, Pointer pointer, const KeyClass *c
  * the declared geometry.
  */
 static pg_noinline Datum
-transition_slowly(FunctionCallInfo fcinfo, uint16 kind, bool internal, const KeyClass *class, uint64 hash)
+aggregate_transition_slowly(FunctionCallInfo fcinfo, uint16 kind, bool internal, const KeyClass *class, uint64 hash)
 {
 	Owner		owner = {aggregate_context(fcinfo), internal, false};
 	Pointer		state;
@@ -512,7 +512,7 @@ transition_slowly(FunctionCallInfo fcinfo, uint16 kind, bool internal, const Key
 			refuse_other_parameters();
 	}
 	if (!PG_ARGISNULL(1))
-		state = add_key(fcinfo, owner, state, class, hash);
+		state = aggregate_add_key(fcinfo, owner, state, class, hash);
 	PG_RETURN_POINTER(state);
 }
 
@@ -546,11 +546,11 @@ transition(FunctionCallInfo fcinfo, uint16 kind, bool internal, const KeyClass *
 {
 	if (likely(add_to_large_state(fcinfo, kind, class, hash)))
 		PG_RETURN_DATUM(PG_GETARG_DATUM(0));
-	return transition_slowly(fcinfo, kind, internal, class, hash);
+	return aggregate_transition_slowly(fcinfo, kind, internal, class, hash);
 }
 
 static inline Datum
-transition_text(FunctionCallInfo fcinfo, uint16 kind)
+aggregate_transition_text(FunctionCallInfo fcinfo, uint16 kind)
 {
 	uint64		hash = 0;
 
@@ -572,7 +572,7 @@ transition_text(FunctionCallInfo fcinfo, uint16 kind)
 
 /* The transition function of the aggregates over any type. */
 static inline Datum
-transition_any(FunctionCallInfo fcinfo, uint16 kind)
+aggregate_transition_any(FunctionCallInfo fcinfo, uint16 kind)
 {
 	KeyType    *type;
 	KeyClass	none = {0};
@@ -599,9 +599,9 @@ SQL_FUNCTION(bloom_agg_uuid, TRANSITION_OF(BF_KIND_BLOOM, key_class_uuid, key_ha
 
 SQL_FUNCTION(bloom_agg_char, TRANSITION_OF(BF_KIND_BLOOM, key_class_text, key_hash_char(PG_GETARG_CHAR(1))));
 
-SQL_FUNCTION(bloom_agg_text, transition_text(fcinfo, BF_KIND_BLOOM));
+SQL_FUNCTION(bloom_agg_text, aggregate_transition_text(fcinfo, BF_KIND_BLOOM));
 
-SQL_FUNCTION(bloom_agg_any, transition_any(fcinfo, BF_KIND_BLOOM));
+SQL_FUNCTION(bloom_agg_any, aggregate_transition_any(fcinfo, BF_KIND_BLOOM));
 
 SQL_FUNCTION(cuckoo_agg_int2, TRANSITION_OF(BF_KIND_CUCKOO, key_class_integer, key_hash_integer(PG_GETARG_INT16(1))));
 
@@ -613,9 +613,9 @@ SQL_FUNCTION(cuckoo_agg_uuid, TRANSITION_OF(BF_KIND_CUCKOO, key_class_uuid, key_
 
 SQL_FUNCTION(cuckoo_agg_char, TRANSITION_OF(BF_KIND_CUCKOO, key_class_text, key_hash_char(PG_GETARG_CHAR(1))));
 
-SQL_FUNCTION(cuckoo_agg_text, transition_text(fcinfo, BF_KIND_CUCKOO));
+SQL_FUNCTION(cuckoo_agg_text, aggregate_transition_text(fcinfo, BF_KIND_CUCKOO));
 
-SQL_FUNCTION(cuckoo_agg_any, transition_any(fcinfo, BF_KIND_CUCKOO));
+SQL_FUNCTION(cuckoo_agg_any, aggregate_transition_any(fcinfo, BF_KIND_CUCKOO));
 
 /* ----------------------------------------------------------------
  * Combine
@@ -639,7 +639,7 @@ typedef struct Part
 
 /* Read the hashes of an unfinished filter, each as often as it was added. */
 static void
-read_hashes(Part *part)
+aggregate_read_hashes(Part *part)
 {
 	const bf_layer *layer = &part->filter.layer[0];
 	bool		cuckoo = part->filter.header.kind == BF_KIND_CUCKOO;
@@ -662,7 +662,7 @@ read_hashes(Part *part)
 }
 
 static void
-open_part(Part *part, Datum value)
+aggregate_open_part(Part *part, Datum value)
 {
 	struct varlena *image = (struct varlena *) PG_DETOAST_DATUM(value);
 
@@ -670,7 +670,7 @@ open_part(Part *part, Datum value)
 	part->count = 0;
 	if (value_is_state(image))
 	{
-		State	   *state = check_state(image);
+		State	   *state = aggregate_check_state(image);
 
 		part->class = state_class(state);
 		part->capacity = state->capacity;
@@ -685,12 +685,12 @@ open_part(Part *part, Datum value)
 	part->class = part->filter.header.class;
 	part->capacity = part->filter.layer[0].capacity;
 	part->fpp = part->filter.header.fpp;
-	read_hashes(part);
+	aggregate_read_hashes(part);
 }
 
 /* Merge a part that is a filter into the state, which becomes an object. */
 static Pointer
-merge_filter(Owner owner, Pointer state, const Part *part)
+aggregate_merge_filter(Owner owner, Pointer state, const Part *part)
 {
 	FilterObject *object;
 
@@ -717,7 +717,7 @@ merge_filter(Owner owner, Pointer state, const Part *part)
 }
 
 static Datum
-combine(FunctionCallInfo fcinfo, uint16 kind, bool internal)
+aggregate_combine(FunctionCallInfo fcinfo, uint16 kind, bool internal)
 {
 	Owner		owner = {aggregate_context(fcinfo), internal, true};
 	FilterObject *object = NULL;
@@ -735,9 +735,9 @@ combine(FunctionCallInfo fcinfo, uint16 kind, bool internal)
 			PG_RETURN_NULL();
 		PG_RETURN_POINTER(state);
 	}
-	open_part(&part, PG_GETARG_DATUM(1));
+	aggregate_open_part(&part, PG_GETARG_DATUM(1));
 	if (part.hashes == NULL)
-		PG_RETURN_POINTER(merge_filter(owner, state, &part));
+		PG_RETURN_POINTER(aggregate_merge_filter(owner, state, &part));
 	if (state == NULL)
 		state = (Pointer) state_create(owner, kind, part.capacity, part.fpp, &part.class, Min(part.count, STATE_MAX_FLAT / 16));
 	else if (object != NULL ? part.fpp != object->filter.header.fpp ||
@@ -745,17 +745,17 @@ combine(FunctionCallInfo fcinfo, uint16 kind, bool internal)
 			 part.fpp != ((State *) state)->fpp || part.capacity != ((State *) state)->capacity)
 		refuse_other_parameters();
 	for (uint32 i = 0; i < part.count; i++)
-		state = add_key(fcinfo, owner, state, &part.class, part.hashes[i]);
+		state = aggregate_add_key(fcinfo, owner, state, &part.class, part.hashes[i]);
 	PG_RETURN_POINTER(state);
 }
 
-SQL_FUNCTION(bloom_agg_combine, combine(fcinfo, BF_KIND_BLOOM, false));
+SQL_FUNCTION(bloom_agg_combine, aggregate_combine(fcinfo, BF_KIND_BLOOM, false));
 
-SQL_FUNCTION(bloom_agg_combine_internal, combine(fcinfo, BF_KIND_BLOOM, true));
+SQL_FUNCTION(bloom_agg_combine_internal, aggregate_combine(fcinfo, BF_KIND_BLOOM, true));
 
-SQL_FUNCTION(cuckoo_agg_combine, combine(fcinfo, BF_KIND_CUCKOO, false));
+SQL_FUNCTION(cuckoo_agg_combine, aggregate_combine(fcinfo, BF_KIND_CUCKOO, false));
 
-SQL_FUNCTION(cuckoo_agg_combine_internal, combine(fcinfo, BF_KIND_CUCKOO, true));
+SQL_FUNCTION(cuckoo_agg_combine_internal, aggregate_combine(fcinfo, BF_KIND_CUCKOO, true));
 
 /* ----------------------------------------------------------------
  * Serialize, final
@@ -777,7 +777,7 @@ filter_agg_serialize(PG_FUNCTION_ARGS)
 
 /* The other way: bytes from outside, which are validated. */
 static Datum
-deserialize(FunctionCallInfo fcinfo, uint16 kind)
+aggregate_deserialize(FunctionCallInfo fcinfo, uint16 kind)
 {
 	bytea	   *bytes = PG_GETARG_BYTEA_PP(0);
 
@@ -785,16 +785,16 @@ deserialize(FunctionCallInfo fcinfo, uint16 kind)
 	PG_RETURN_POINTER(value_from_bytes(kind, VARDATA_ANY(bytes), VARSIZE_ANY_EXHDR(bytes)));
 }
 
-SQL_FUNCTION(bloom_agg_deserialize, deserialize(fcinfo, BF_KIND_BLOOM));
+SQL_FUNCTION(bloom_agg_deserialize, aggregate_deserialize(fcinfo, BF_KIND_BLOOM));
 
-SQL_FUNCTION(cuckoo_agg_deserialize, deserialize(fcinfo, BF_KIND_CUCKOO));
+SQL_FUNCTION(cuckoo_agg_deserialize, aggregate_deserialize(fcinfo, BF_KIND_CUCKOO));
 
 /*
  * The finished filter.  No rows at all give an empty filter, not NULL: a query
  * that keeps the rows whose key may be in an empty set keeps none.
  */
 static Datum
-final(FunctionCallInfo fcinfo, uint16 kind)
+aggregate_final(FunctionCallInfo fcinfo, uint16 kind)
 {
 	bf_host		host = server_host(NULL);
 	bf_mutable	filter;
@@ -813,7 +813,7 @@ final(FunctionCallInfo fcinfo, uint16 kind)
 		PG_RETURN_POINTER(builder_finish(&object->filter));
 	state = (struct varlena *) PG_DETOAST_DATUM(PG_GETARG_DATUM(0));
 	if (value_is_state(state))
-		load_state(&filter, host, check_state(state), 0);
+		aggregate_load_state(&filter, host, aggregate_check_state(state), 0);
 	else
 	{
 		value_open_any(&unfinished, state);
@@ -822,6 +822,6 @@ final(FunctionCallInfo fcinfo, uint16 kind)
 	PG_RETURN_POINTER(builder_finish(&filter));
 }
 
-SQL_FUNCTION(bloom_agg_final, final(fcinfo, BF_KIND_BLOOM));
+SQL_FUNCTION(bloom_agg_final, aggregate_final(fcinfo, BF_KIND_BLOOM));
 
-SQL_FUNCTION(cuckoo_agg_final, final(fcinfo, BF_KIND_CUCKOO));
+SQL_FUNCTION(cuckoo_agg_final, aggregate_final(fcinfo, BF_KIND_CUCKOO));

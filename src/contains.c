@@ -84,10 +84,10 @@ probe_of_call(FunctionCallInfo fcinfo)
 /*
  * A flat filter, in place.  The header and the size fix the structure of a
  * filter that is one layer of lines, so it need not be read again for each row:
- * see probe_flat.
+ * see probe_one.
  */
 static const bf_filter *
-open_flat(Probe *probe, struct varlena *image)
+probe_open_flat(Probe *probe, struct varlena *image)
 {
 	bf_filter  *filter = &probe->filter;
 
@@ -107,7 +107,7 @@ open_flat(Probe *probe, struct varlena *image)
  * far as its numbers are not in the table, and hardly any is not.
  */
 static void
-keep_unplaced(bf_layer *layer, MemoryContext context)
+probe_keep_unplaced(bf_layer *layer, MemoryContext context)
 {
 	uint64	   *unplaced = MemoryContextAllocHuge(context, sizeof(uint64) * (Size) layer->count + 1);
 	uint32		n = 0;
@@ -132,7 +132,7 @@ keep_unplaced(bf_layer *layer, MemoryContext context)
  * Load a stored filter, with its lines on cache line boundaries if it is wide.
  */
 static const bf_filter *
-load(Probe *probe, Datum value)
+probe_load(Probe *probe, Datum value)
 {
 	struct varlena *image = PG_DETOAST_DATUM_PACKED(value);
 	Size		n = VARSIZE_ANY_EXHDR(image);
@@ -153,7 +153,7 @@ load(Probe *probe, Datum value)
 	filter = MemoryContextAlloc(probe->loaded_context, sizeof(bf_filter));
 	(void) bf_filter_open(filter, host, bytes, n);
 	if (filter->layer[0].form == BF_FORM_TABLE)
-		keep_unplaced(&filter->layer[0], probe->loaded_context);
+		probe_keep_unplaced(&filter->layer[0], probe->loaded_context);
 	probe->loaded = filter;
 	probe->one_layer = filter->layers == 1;
 	return filter;
@@ -166,7 +166,7 @@ load(Probe *probe, Datum value)
 
 /* Fetch a slice; it lives as long as this call. */
 static const uint8_t *
-fetch_slice(void *arg, uint64_t offset, size_t n)
+probe_fetch_slice(void *arg, uint64_t offset, size_t n)
 {
 	struct varlena *slice = PG_DETOAST_DATUM_SLICE(*(Datum *) arg, (int32) offset, (int32) n);
 
@@ -177,14 +177,14 @@ fetch_slice(void *arg, uint64_t offset, size_t n)
 
 /* The structure of a stored filter, to probe it by slices; NULL if that fails. */
 static const bf_filter *
-open_slices(Probe *probe, Datum value, uint64 size)
+probe_open_slices(Probe *probe, Datum value, uint64 size)
 {
 	bf_filter  *filter = &probe->filter;
 
 	probe->flat_size = 0;		/* of what was there before */
 	if (bf_filter_of_size(filter, server_host(NULL), size))
 		return filter;
-	if (bf_filter_open_pieces(filter, server_host(NULL), size, fetch_slice, &value) != NULL)
+	if (bf_filter_open_pieces(filter, server_host(NULL), size, probe_fetch_slice, &value) != NULL)
 		return NULL;
 	if (bf_filter_is_unfinished(filter))
 		value_refuse_unfinished();
@@ -196,7 +196,7 @@ open_slices(Probe *probe, Datum value, uint64 size)
  * have to be fetched.
  */
 static const bf_filter *
-find_filter(Probe *probe, Datum value, Size probes, bool *sliced)
+probe_find_filter(Probe *probe, Datum value, Size probes, bool *sliced)
 {
 	struct varlena *image = (struct varlena *) DatumGetPointer(value);
 	struct varatt_external pointer;
@@ -205,7 +205,7 @@ find_filter(Probe *probe, Datum value, Size probes, bool *sliced)
 
 	*sliced = false;
 	if (!VARATT_IS_EXTERNAL_ONDISK(image))
-		return open_flat(probe, PG_DETOAST_DATUM_PACKED(value));
+		return probe_open_flat(probe, PG_DETOAST_DATUM_PACKED(value));
 
 	VARATT_EXTERNAL_GET_POINTER(pointer, image);
 	size = pointer.va_rawsize - VARHDRSZ;
@@ -223,17 +223,17 @@ find_filter(Probe *probe, Datum value, Size probes, bool *sliced)
 	if (VARATT_EXTERNAL_IS_COMPRESSED(pointer))
 	{
 		if (probe->probes++ > 0)
-			return load(probe, value);
-		return open_flat(probe, PG_DETOAST_DATUM_PACKED(value));
+			return probe_load(probe, value);
+		return probe_open_flat(probe, PG_DETOAST_DATUM_PACKED(value));
 	}
 	probe->probes += (uint32) Min(probes, MAX_SLICED_PROBES);
 	if (probe->probes > Min(size / BYTES_PER_SLICED_PROBE + 1, MAX_SLICED_PROBES))
-		return load(probe, value);
-	filter = open_slices(probe, value, size);
+		return probe_load(probe, value);
+	filter = probe_open_slices(probe, value, size);
 	*sliced = filter != NULL;
 	if (filter != NULL)
 		return filter;
-	return open_flat(probe, PG_DETOAST_DATUM_PACKED(value));	/* raises the error */
+	return probe_open_flat(probe, PG_DETOAST_DATUM_PACKED(value));	/* raises the error */
 }
 
 /* Slow path of probe_one: any filter, anywhere. */
@@ -250,16 +250,16 @@ probe_anywhere(Probe *probe, Datum value, const KeyClass *class, uint64 hash)
 		key_class_check(&object->filter.header.class, class);
 		return bf_mutable_contains(&object->filter, hash);
 	}
-	filter = find_filter(probe, value, 1, &sliced);
+	filter = probe_find_filter(probe, value, 1, &sliced);
 	key_class_check(&filter->header.class, class);
 	if (sliced)
-		return bf_filter_contains_pieces(filter, fetch_slice, &value, hash);
+		return bf_filter_contains_pieces(filter, probe_fetch_slice, &value, hash);
 	return bf_filter_contains(filter, hash);
 }
 
 /* Are two headers the same?  Without a branch for each word. */
 static inline bool
-same_header(const char *a, const uint8 *b)
+probe_same_header(const char *a, const uint8 *b)
 {
 	uint64		difference = 0;
 
@@ -285,7 +285,7 @@ probe_one(Probe *probe, Datum value, const KeyClass *class, uint64 hash)
 
 	if (VARATT_IS_4B_U(image))
 	{
-		if (VARSIZE(image) == probe->flat_size && same_header(VARDATA(image), probe->flat_header))
+		if (VARSIZE(image) == probe->flat_size && probe_same_header(VARDATA(image), probe->flat_header))
 		{
 			const bf_layer *layer = &probe->filter.layer[0];
 
@@ -327,12 +327,12 @@ probe_many(Probe *probe, Datum value, const KeyClass *class, const uint64 *hashe
 		}
 		return;
 	}
-	filter = find_filter(probe, value, n, &sliced);
+	filter = probe_find_filter(probe, value, n, &sliced);
 	key_class_check(&filter->header.class, class);
 	if (sliced)
 	{
 		for (Size i = 0; i < n; i++)
-			found[i] = bf_filter_contains_pieces(filter, fetch_slice, &value, hashes[i]);
+			found[i] = bf_filter_contains_pieces(filter, probe_fetch_slice, &value, hashes[i]);
 	}
 	else
 		bf_filter_contains_many(filter, hashes, n, found);
@@ -401,7 +401,7 @@ SQL_FUNCTION(filter_contains_all, probe_until(fcinfo, false));
  * data of an array of booleans without nulls is: no need to make a Datum of each.
  */
 static ArrayType *
-array_of_answers(const KeyArray *keys, const bool *found)
+probe_array_of_answers(const KeyArray *keys, const bool *found)
 {
 	int			dimensions = AARR_NDIM(keys->array);
 	bool		nulls = keys->n < (Size) keys->items;
@@ -438,7 +438,7 @@ filter_contains_each(PG_FUNCTION_ARGS)
 	bool	   *found;
 	KeyArray	keys = probe_elements(fcinfo, &found);
 
-	PG_RETURN_ARRAYTYPE_P(array_of_answers(&keys, found));
+	PG_RETURN_ARRAYTYPE_P(probe_array_of_answers(&keys, found));
 }
 
 /* bloom_hash(key): the key hash itself */

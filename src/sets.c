@@ -30,7 +30,7 @@ compare_numbers(uint64 a, uint64 b)
  * then larger capacity, more bits, larger growth.
  */
 static int
-compare_filters(const bf_filter *a, struct varlena *left, const bf_filter *b, struct varlena *right)
+sets_compare_filters(const bf_filter *a, struct varlena *left, const bf_filter *b, struct varlena *right)
 {
 	const bf_layer *x = &a->layer[0];
 	const bf_layer *y = &b->layer[0];
@@ -56,7 +56,7 @@ typedef void (*Combine) (bf_mutable *filter, const bf_filter *other);
 
 /* Let a filter be like another one. */
 static void
-become(bf_mutable *filter, const bf_filter *other)
+sets_become(bf_mutable *filter, const bf_filter *other)
 {
 	bf_mutable	old = *filter;
 
@@ -70,7 +70,7 @@ become(bf_mutable *filter, const bf_filter *other)
  * if both have keys.
  */
 static bool
-combine_with_empty(bf_mutable *filter, const bf_filter *other)
+sets_combine_with_empty(bf_mutable *filter, const bf_filter *other)
 {
 	bool		empty = filter->header.kind == BF_KIND_BLOOM ? bf_bloom_is_empty(&filter->bloom) :
 	bf_cuckoo_is_empty(&filter->cuckoo);
@@ -84,23 +84,23 @@ combine_with_empty(bf_mutable *filter, const bf_filter *other)
 
 		value_open(&own, left);
 		bf_mutable_load(&copy, server_host(NULL), other);
-		if (compare_filters(&own, left, other, builder_flat(&copy)) > 0)
-			become(filter, other);
+		if (sets_compare_filters(&own, left, other, builder_flat(&copy)) > 0)
+			sets_become(filter, other);
 	}
 	else if (empty)
-		become(filter, other);
+		sets_become(filter, other);
 	return empty || other_empty;
 }
 
 static void
-unite(bf_mutable *filter, const bf_filter *other)
+sets_unite(bf_mutable *filter, const bf_filter *other)
 {
-	if (!combine_with_empty(filter, other))
+	if (!sets_combine_with_empty(filter, other))
 		bf_bloom_unite(&filter->bloom, other);
 }
 
 static void
-intersect(bf_mutable *filter, const bf_filter *other)
+sets_intersect(bf_mutable *filter, const bf_filter *other)
 {
 	const bf_layer *layer = &other->layer[0];
 	bf_shape	shape = filter->bloom.layer[0].size.shape;
@@ -110,7 +110,7 @@ intersect(bf_mutable *filter, const bf_filter *other)
 		return;
 	if (other->header.class.code == BF_CLASS_NONE)
 	{
-		become(filter, other);
+		sets_become(filter, other);
 		return;
 	}
 	if (filter->bloom.layers > 1 || other->layers > 1)
@@ -132,12 +132,12 @@ intersect(bf_mutable *filter, const bf_filter *other)
 }
 
 static void
-merge(bf_mutable *filter, const bf_filter *other)
+sets_merge(bf_mutable *filter, const bf_filter *other)
 {
 	const bf_cuckoo *cuckoo = &filter->cuckoo;
 	const bf_layer *layer = &other->layer[0];
 
-	if (combine_with_empty(filter, other))
+	if (sets_combine_with_empty(filter, other))
 		return;
 	if (!bf_cuckoo_can_merge(cuckoo, other))
 		ereport(ERROR,
@@ -152,7 +152,7 @@ merge(bf_mutable *filter, const bf_filter *other)
 
 /* Forget the order in which filters were combined. */
 static struct varlena *
-finish(bf_mutable *filter)
+sets_finish(bf_mutable *filter)
 {
 	if (filter->header.kind == BF_KIND_BLOOM)
 		bf_bloom_sort_layers(&filter->bloom);
@@ -167,29 +167,29 @@ finish(bf_mutable *filter)
  */
 
 static Datum
-combine_two(FunctionCallInfo fcinfo, Combine combine)
+sets_combine_two(FunctionCallInfo fcinfo, Combine combine)
 {
 	bf_filter	a;
 	bf_filter	b;
 	struct varlena *left = value_open_argument(&a, fcinfo, 0);
 	struct varlena *right = value_open_argument(&b, fcinfo, 1);
-	bool		swap = compare_filters(&a, left, &b, right) > 0;
+	bool		swap = sets_compare_filters(&a, left, &b, right) > 0;
 	bf_mutable	filter;
 
 	key_class_check_same(&a.header.class, &b.header.class);
 	bf_mutable_load(&filter, server_host(NULL), swap ? &b : &a);
 	combine(&filter, swap ? &a : &b);
-	PG_RETURN_POINTER(finish(&filter));
+	PG_RETURN_POINTER(sets_finish(&filter));
 }
 
 /* bloom_union(a, b): a filter of the keys of either */
-SQL_FUNCTION(bloom_union, combine_two(fcinfo, unite));
+SQL_FUNCTION(bloom_union, sets_combine_two(fcinfo, sets_unite));
 
 /* bloom_intersection(a, b): a filter of the keys of both, and a few more */
-SQL_FUNCTION(bloom_intersection, combine_two(fcinfo, intersect));
+SQL_FUNCTION(bloom_intersection, sets_combine_two(fcinfo, sets_intersect));
 
 /* cuckoo_merge(a, b): the keys of both, as often as in both together */
-SQL_FUNCTION(cuckoo_merge, combine_two(fcinfo, merge));
+SQL_FUNCTION(cuckoo_merge, sets_combine_two(fcinfo, sets_merge));
 
 /* bloom_compact(bloom): the same keys in fewer bytes */
 PG_FUNCTION_INFO_V1(bloom_compact);
@@ -217,7 +217,7 @@ bloom_compact(PG_FUNCTION_ARGS)
 
 /* Transition and combine function of these aggregates; NULL values are skipped. */
 static Datum
-combine_many(FunctionCallInfo fcinfo, Combine combine)
+sets_combine_many(FunctionCallInfo fcinfo, Combine combine)
 {
 	MemoryContext context = aggregate_context(fcinfo);
 	FilterObject *object;
@@ -244,16 +244,16 @@ combine_many(FunctionCallInfo fcinfo, Combine combine)
 	PG_RETURN_DATUM(filter_object_datum(object));
 }
 
-SQL_FUNCTION(bloom_union_agg_transition, combine_many(fcinfo, unite));
-SQL_FUNCTION(bloom_intersection_agg_transition, combine_many(fcinfo, intersect));
-SQL_FUNCTION(cuckoo_merge_agg_transition, combine_many(fcinfo, merge));
+SQL_FUNCTION(bloom_union_agg_transition, sets_combine_many(fcinfo, sets_unite));
+SQL_FUNCTION(bloom_intersection_agg_transition, sets_combine_many(fcinfo, sets_intersect));
+SQL_FUNCTION(cuckoo_merge_agg_transition, sets_combine_many(fcinfo, sets_merge));
 
 /*
  * The union or sum of nothing is an empty filter.  The state stays as it is: a
  * window of rows may go on with it.
  */
 static Datum
-final(FunctionCallInfo fcinfo, uint16 kind)
+sets_final(FunctionCallInfo fcinfo, uint16 kind)
 {
 	bf_mutable	filter;
 	bf_filter	state;
@@ -267,8 +267,8 @@ final(FunctionCallInfo fcinfo, uint16 kind)
 		PG_RETURN_DATUM(filter_unchanged(PG_GETARG_DATUM(0)));
 	value_open_argument(&state, fcinfo, 0);
 	bf_mutable_load(&filter, server_host(NULL), &state);
-	PG_RETURN_POINTER(finish(&filter));
+	PG_RETURN_POINTER(sets_finish(&filter));
 }
 
-SQL_FUNCTION(bloom_union_agg_final, final(fcinfo, BF_KIND_BLOOM));
-SQL_FUNCTION(cuckoo_merge_agg_final, final(fcinfo, BF_KIND_CUCKOO));
+SQL_FUNCTION(bloom_union_agg_final, sets_final(fcinfo, BF_KIND_BLOOM));
+SQL_FUNCTION(cuckoo_merge_agg_final, sets_final(fcinfo, BF_KIND_CUCKOO));

@@ -271,7 +271,7 @@ lines_shape(const bf_bloom *bloom, const bf_bloom_layer *layer)
 
 /* Lines with the first n hashes of a layer's list. */
 static uint8_t *
-lines_of_hashes(const bf_bloom *bloom, const bf_bloom_layer *layer, size_t n, bf_added *added)
+bloom_lines_of_hashes(const bf_bloom *bloom, const bf_bloom_layer *layer, size_t n, bf_added *added)
 {
 	bf_host		host = bloom->header.host;
 	bf_shape	shape = lines_shape(bloom, layer);
@@ -284,7 +284,7 @@ lines_of_hashes(const bf_bloom *bloom, const bf_bloom_layer *layer, size_t n, bf
 uint8_t *
 bf_bloom_lines_of_list(const bf_bloom *bloom, const bf_bloom_layer *layer, bf_added *added)
 {
-	return lines_of_hashes(bloom, layer, layer->count, added);
+	return bloom_lines_of_hashes(bloom, layer, layer->count, added);
 }
 
 /* Make these the contents of a layer, instead of its list. */
@@ -307,7 +307,7 @@ bf_bloom_install_lines(bf_bloom *bloom, bf_bloom_layer *layer, uint8_t *lines, b
  * others go into further layers then.
  */
 static void
-list_to_lines(bf_bloom *bloom)
+bloom_list_to_lines(bf_bloom *bloom)
 {
 	bf_bloom_layer *layer = bf_bloom_open_layer(bloom);
 	bf_host		host = bloom->header.host;
@@ -319,7 +319,7 @@ list_to_lines(bf_bloom *bloom)
 
 	if (bloom->is_state && layer->keys_left != BF_UNCOUNTED && layer->keys_left < count)
 		fitting = (uint32_t) layer->keys_left;
-	lines = lines_of_hashes(bloom, layer, fitting, &added);
+	lines = bloom_lines_of_hashes(bloom, layer, fitting, &added);
 	layer->hashes = NULL;
 	bf_bloom_install_lines(bloom, layer, lines, added);
 	bf_release(host, bloom->recent);
@@ -355,7 +355,7 @@ enlarge_list(bf_bloom *bloom, bf_bloom_layer *layer, uint64_t room)
  * list: then the hashes need not be sorted.
  */
 static bool
-replace_list_by_proof(bf_bloom *bloom, bf_bloom_layer *layer)
+bloom_replace_list_by_proof(bf_bloom *bloom, bf_bloom_layer *layer)
 {
 	uint8_t    *lines;
 	bf_added	added;
@@ -385,7 +385,7 @@ bf_bloom_make_room(bf_bloom *bloom)
 	uint64_t	largest = largest_room(bloom, layer);
 	uint64_t	decisive = decisive_room(bloom, layer);
 
-	if (replace_list_by_proof(bloom, layer))
+	if (bloom_replace_list_by_proof(bloom, layer))
 		return;
 
 	/* after sorts that removed few repetitions, skip the next ones */
@@ -403,7 +403,7 @@ bf_bloom_make_room(bf_bloom *bloom)
 		bloom->skip_sorts = bloom->fruitless_sorts;
 		if (!bf_bloom_may_be_list(bloom, layer, layer->count))
 		{
-			list_to_lines(bloom);
+			bloom_list_to_lines(bloom);
 			return;
 		}
 	}
@@ -445,7 +445,7 @@ typedef struct Coming
 
 /* How many of them are distinct and not in the filter yet? */
 static uint64_t
-count_distinct_new(bf_bloom *bloom, const Coming *coming)
+bloom_count_distinct_new(bf_bloom *bloom, const Coming *coming)
 {
 	bf_host		host = bloom->header.host;
 	uint64_t   *hashes = bf_allocate(host, sizeof(uint64_t) * (uint64_t) coming->n);
@@ -498,11 +498,11 @@ next_layer(const bf_bloom *bloom, uint64_t keys)
  * Parts of one aggregate have layers of few sizes, so that they can be joined.
  */
 static void
-open_next_layer(bf_bloom *bloom, const Coming *coming)
+bloom_open_next_layer(bf_bloom *bloom, const Coming *coming)
 {
 	bool		window = bloom->header.max_layers > 0;
 	bool		forget = window && bloom->layers == bloom->header.max_layers;
-	uint64_t	expected = coming->n > 1 && !window ? count_distinct_new(bloom, coming) : 1;
+	uint64_t	expected = coming->n > 1 && !window ? bloom_count_distinct_new(bloom, coming) : 1;
 	bf_bloom_layer next;
 
 	if (bloom->is_state && bloom->layers == BF_MAX_LAYERS && !bf_bloom_join_layers(bloom))
@@ -537,7 +537,7 @@ bf_bloom_layer_contains(const bf_bloom_layer *layer, uint64_t hash)
 
 /* Is the key in a layer that is not the open one? */
 static bool
-closed_layers_contain(const bf_bloom *bloom, uint64_t hash)
+bloom_closed_layers_contain(const bf_bloom *bloom, uint64_t hash)
 {
 	for (unsigned i = 0; i + 1 < bloom->layers; i++)
 	{
@@ -554,12 +554,12 @@ closed_layers_contain(const bf_bloom *bloom, uint64_t hash)
  * newest layer, wherever else it may be: the older one will be forgotten.
  */
 static void
-add_next(bf_bloom *bloom, const Coming *coming)
+bloom_add_next(bf_bloom *bloom, const Coming *coming)
 {
 	uint64_t	hash = coming->hashes[0];
 	bf_bloom_layer *layer;
 
-	if (bloom->header.max_layers == 0 && closed_layers_contain(bloom, hash))
+	if (bloom->header.max_layers == 0 && bloom_closed_layers_contain(bloom, hash))
 		return;
 	layer = bf_bloom_open_layer(bloom);
 	/* a list that goes over to lines may fill another one with what is left */
@@ -572,7 +572,7 @@ add_next(bf_bloom *bloom, const Coming *coming)
 	{
 		if (bf_lines_test(layer->lines, layer->size.shape, hash))
 			return;
-		open_next_layer(bloom, coming);
+		bloom_open_next_layer(bloom, coming);
 		layer = bf_bloom_open_layer(bloom);
 	}
 	if (layer->lines != NULL)
@@ -592,12 +592,12 @@ add_next(bf_bloom *bloom, const Coming *coming)
 void
 bf_bloom_add_layered(bf_bloom *bloom, uint64_t hash)
 {
-	add_next(bloom, &(Coming) {&hash, 1});
+	bloom_add_next(bloom, &(Coming) {&hash, 1});
 }
 
 /*
  * Apply the keys that wait to be many.  Should the layer get full on the way,
- * the others of them go where add_next says.
+ * the others of them go where bloom_add_next says.
  */
 void
 bf_bloom_apply_batch(bf_bloom *bloom)
@@ -632,7 +632,7 @@ bf_bloom_add_many(bf_bloom *bloom, const uint64_t *hashes, size_t n)
 
 		if (layer->lines != NULL && i + BF_BATCH < n)
 			bf_lines_prefetch(layer->lines, layer->size.shape, hashes[i + BF_BATCH]);
-		add_next(bloom, &(Coming) {hashes + i, n - i});
+		bloom_add_next(bloom, &(Coming) {hashes + i, n - i});
 		if (i % BF_POLL_EVERY == BF_POLL_EVERY - 1)
 			bf_poll(bloom->header.host);
 	}
@@ -673,7 +673,7 @@ bf_bloom_reserve(bf_bloom *bloom, size_t n)
 
 /* Is the hash in the open list?  Its unsorted tail is looked through. */
 static bool
-open_list_contains(bf_bloom *bloom, bf_bloom_layer *layer, uint64_t hash)
+bloom_open_list_contains(bf_bloom *bloom, bf_bloom_layer *layer, uint64_t hash)
 {
 	if (layer->count - layer->sorted > LONGEST_TAIL)
 		bf_bloom_sort_list(bloom, layer);
@@ -686,13 +686,13 @@ open_list_contains(bf_bloom *bloom, bf_bloom_layer *layer, uint64_t hash)
 }
 
 static bool
-open_layer_contains(bf_bloom *bloom, uint64_t hash)
+bloom_open_layer_contains(bf_bloom *bloom, uint64_t hash)
 {
 	bf_bloom_layer *layer = bf_bloom_open_layer(bloom);
 
 	if (layer->lines != NULL)
 		return bf_lines_test(layer->lines, layer->size.shape, hash);
-	return open_list_contains(bloom, layer, hash);
+	return bloom_open_list_contains(bloom, layer, hash);
 }
 
 /* May the filter hold the key? */
@@ -701,7 +701,7 @@ bf_bloom_contains(bf_bloom *bloom, uint64_t hash)
 {
 	if (bloom->batched > 0)
 		bf_bloom_apply_batch(bloom);
-	return open_layer_contains(bloom, hash) || closed_layers_contain(bloom, hash);
+	return bloom_open_layer_contains(bloom, hash) || bloom_closed_layers_contain(bloom, hash);
 }
 
 bool
@@ -720,7 +720,7 @@ bf_bloom_is_empty(const bf_bloom *bloom)
 
 /*
  * How many of these keys would change the filter?  The last of those is
- * returned, too.  In a window only the newest layer counts: see add_next.
+ * returned, too.  In a window only the newest layer counts: see bloom_add_next.
  */
 size_t
 bf_bloom_count_new(bf_bloom *bloom, const uint64_t *hashes, size_t n, uint64_t *last)
@@ -729,8 +729,8 @@ bf_bloom_count_new(bf_bloom *bloom, const uint64_t *hashes, size_t n, uint64_t *
 
 	for (size_t i = 0; i < n; i++)
 	{
-		if (!open_layer_contains(bloom, hashes[i]) &&
-			(bloom->header.max_layers > 0 || !closed_layers_contain(bloom, hashes[i])))
+		if (!bloom_open_layer_contains(bloom, hashes[i]) &&
+			(bloom->header.max_layers > 0 || !bloom_closed_layers_contain(bloom, hashes[i])))
 		{
 			*last = hashes[i];
 			new_keys++;
@@ -756,11 +756,11 @@ bf_bloom_order(bf_bloom *bloom)
 	{
 		bf_bloom_layer *layer = bf_bloom_open_layer(bloom);
 
-		if (replace_list_by_proof(bloom, layer))
+		if (bloom_replace_list_by_proof(bloom, layer))
 			return;
 		bf_bloom_sort_list(bloom, layer);
 		if (bf_bloom_may_be_list(bloom, layer, layer->count))
 			return;
-		list_to_lines(bloom);
+		bloom_list_to_lines(bloom);
 	}
 }

@@ -68,7 +68,7 @@ own_bits(bf_host host, const bf_bloom_layer *layer)
  * own.
  */
 static uint8_t *
-lines_of_both(bf_bloom *bloom, const bf_bloom_layer *layer, const bf_bloom_layer *other, bf_added *added)
+bloom_lines_of_both(bf_bloom *bloom, const bf_bloom_layer *layer, const bf_bloom_layer *other, bf_added *added)
 {
 	bf_host		host = bloom->header.host;
 	bf_shape	shape = layer->size.shape;
@@ -89,7 +89,7 @@ lines_of_both(bf_bloom *bloom, const bf_bloom_layer *layer, const bf_bloom_layer
 
 /* Merge two lists, if that makes a list; false if it does not. */
 static bool
-merge_lists(bf_bloom *bloom, bf_bloom_layer *layer, const bf_bloom_layer *other)
+bloom_merge_lists(bf_bloom *bloom, bf_bloom_layer *layer, const bf_bloom_layer *other)
 {
 	bf_host		host = bloom->header.host;
 	uint64_t	total = (uint64_t) layer->count + other->count;
@@ -116,7 +116,7 @@ merge_lists(bf_bloom *bloom, bf_bloom_layer *layer, const bf_bloom_layer *other)
  * says so or in any case.  False if not; then nothing has changed.
  */
 static bool
-merge_layer(bf_bloom *bloom, bf_bloom_layer *layer, const bf_bloom_layer *other, bool always)
+bloom_merge_layer(bf_bloom *bloom, bf_bloom_layer *layer, const bf_bloom_layer *other, bool always)
 {
 	bf_host		host = bloom->header.host;
 	bf_shape	shape = layer->size.shape;
@@ -126,7 +126,7 @@ merge_layer(bf_bloom *bloom, bf_bloom_layer *layer, const bf_bloom_layer *other,
 	uint8_t    *lines = layer->lines;
 
 	bf_assert(bf_shape_equal(other->size.shape, shape));
-	if (layer->lines == NULL && other->lines == NULL && merge_lists(bloom, layer, other))
+	if (layer->lines == NULL && other->lines == NULL && bloom_merge_lists(bloom, layer, other))
 	{
 		layer->size.capacity = capacity;
 		layer->full_bits = bf_full_bits(bloom->header.growth, shape, capacity);
@@ -136,7 +136,7 @@ merge_layer(bf_bloom *bloom, bf_bloom_layer *layer, const bf_bloom_layer *other,
 	if (layer->lines != NULL && other->lines != NULL)
 		both.bits = bf_lines_bits_set_or(host, layer->lines, other->lines, shape.words);
 	else
-		lines = lines_of_both(bloom, layer, other, &both);
+		lines = bloom_lines_of_both(bloom, layer, other, &both);
 	if (both.bits > full_bits && both.bits != own_bits(host, layer) && both.bits != own_bits(host, other))
 	{
 		if (lines != layer->lines)
@@ -155,12 +155,12 @@ merge_layer(bf_bloom *bloom, bf_bloom_layer *layer, const bf_bloom_layer *other,
 
 /* Merge a layer into one of the first n, if there is one that the rule allows. */
 static bool
-merge_into_any(bf_bloom *bloom, unsigned n, const bf_bloom_layer *other, bool always)
+bloom_merge_into_any(bf_bloom *bloom, unsigned n, const bf_bloom_layer *other, bool always)
 {
 	for (unsigned i = 0; i < n; i++)
 	{
 		if (bf_shape_equal(bloom->layer[i].size.shape, other->size.shape) &&
-			merge_layer(bloom, &bloom->layer[i], other, always))
+			bloom_merge_layer(bloom, &bloom->layer[i], other, always))
 			return true;
 	}
 	return false;
@@ -184,7 +184,7 @@ bf_bloom_join_layers(bf_bloom *bloom)
 {
 	for (unsigned i = 1; i < bloom->layers; i++)
 	{
-		if (merge_into_any(bloom, i, &bloom->layer[i], true))
+		if (bloom_merge_into_any(bloom, i, &bloom->layer[i], true))
 		{
 			remove_layer(bloom, i);
 			return true;
@@ -198,12 +198,12 @@ bf_bloom_join_layers(bf_bloom *bloom)
  * many layers as there may be: merge it in any case, or `failure`.
  */
 static void
-take_layer(bf_bloom *bloom, const bf_layer *from, bool always, bool always_if_full, bf_failure failure)
+bloom_take_layer(bf_bloom *bloom, const bf_layer *from, bool always, bool always_if_full, bf_failure failure)
 {
 	bf_bloom_layer other = borrow_layer(bloom, from);
 	bool		full = bloom->layers == BF_MAX_LAYERS;
-	bool		merged = merge_into_any(bloom, bloom->layers, &other, always) ||
-	(full && always_if_full && merge_into_any(bloom, bloom->layers, &other, true));
+	bool		merged = bloom_merge_into_any(bloom, bloom->layers, &other, always) ||
+	(full && always_if_full && bloom_merge_into_any(bloom, bloom->layers, &other, true));
 
 	free_borrowed(bloom, &other);
 	if (merged)
@@ -220,7 +220,7 @@ take_layer(bf_bloom *bloom, const bf_layer *from, bool always, bool always_if_fu
 
 /* Add the keys of a list: a block at a time while there is certainly room for it. */
 static void
-add_list(bf_bloom *bloom, const bf_layer *list)
+bloom_add_list(bf_bloom *bloom, const bf_layer *list)
 {
 	uint64_t	block[BLOCK];
 
@@ -262,7 +262,7 @@ add_fitting_list(bf_bloom *bloom, const bf_layer *list)
 		layer->full_bits != UINT64_MAX &&
 		layer->bits_set + ((uint64_t) list->count + BF_BATCH) * shape.probes * shape.groups > layer->full_bits)
 		return false;
-	add_list(bloom, list);
+	bloom_add_list(bloom, list);
 	return true;
 }
 
@@ -313,7 +313,7 @@ bf_bloom_merge_state(bf_bloom *bloom, const bf_filter *state)
 
 		if (other->form == BF_FORM_LIST)
 		{
-			add_list(bloom, other);
+			bloom_add_list(bloom, other);
 			continue;
 		}
 		bf_bloom_order(bloom);	/* another layer may be the open one then */
@@ -323,7 +323,7 @@ bf_bloom_merge_state(bf_bloom *bloom, const bf_filter *state)
 			if (bloom->layer[j].size.shape.words == 0)
 				bloom->layer[j].size.shape = other->shape;
 		}
-		take_layer(bloom, other, other->capacity == 0, true, BF_FAIL_LAYERS);
+		bloom_take_layer(bloom, other, other->capacity == 0, true, BF_FAIL_LAYERS);
 		qsort(bloom->layer, bloom->layers, sizeof(bf_bloom_layer), compare_capacities);
 	}
 }
@@ -393,7 +393,7 @@ unite_windows(bf_bloom *bloom, const bf_filter *filter)
 	{
 		bf_bloom_layer other = borrow_layer(bloom, &filter->layer[i]);
 
-		merge_layer(bloom, &bloom->layer[bloom->layers - filter->layers + i], &other, true);
+		bloom_merge_layer(bloom, &bloom->layer[bloom->layers - filter->layers + i], &other, true);
 		free_borrowed(bloom, &other);
 	}
 }
@@ -440,7 +440,7 @@ bf_bloom_unite(bf_bloom *bloom, const bf_filter *filter)
 	for (unsigned i = 0; i < filter->layers; i++)
 	{
 		if (!bf_layer_is_empty(header->host, &filter->layer[i]))
-			take_layer(bloom, &filter->layer[i], fixed, false, BF_FAIL_UNION_LAYERS);
+			bloom_take_layer(bloom, &filter->layer[i], fixed, false, BF_FAIL_UNION_LAYERS);
 	}
 }
 
@@ -489,7 +489,7 @@ bf_bloom_sort_layers(bf_bloom *bloom)
  * knows its keys and can be sized anew; lines can be halved.
  */
 static void
-shrink_layer(bf_bloom *bloom, bf_bloom_layer *layer)
+bloom_shrink_layer(bf_bloom *bloom, bf_bloom_layer *layer)
 {
 	bf_host		host = bloom->header.host;
 	double		share = bf_shape_fpp(layer->size.shape, layer->size.capacity);
@@ -539,10 +539,10 @@ bf_bloom_compact(bf_bloom *bloom)
 		return;
 	drop_empty_layers(bloom);
 	for (unsigned i = 0; i < bloom->layers; i++)
-		shrink_layer(bloom, &bloom->layer[i]);
+		bloom_shrink_layer(bloom, &bloom->layer[i]);
 	for (unsigned i = 1; i < bloom->layers;)
 	{
-		if (merge_into_any(bloom, i, &bloom->layer[i], bloom->header.growth == 0))
+		if (bloom_merge_into_any(bloom, i, &bloom->layer[i], bloom->header.growth == 0))
 			remove_layer(bloom, i);
 		else
 			i++;
@@ -556,7 +556,7 @@ bf_bloom_compact(bf_bloom *bloom)
 
 /* Keep the hashes of a list that the other layer may hold. */
 static void
-keep_common(bf_host host, bf_bloom_layer *list, const bf_bloom_layer *other)
+bloom_keep_common(bf_host host, bf_bloom_layer *list, const bf_bloom_layer *other)
 {
 	uint32_t	kept = 0;
 
@@ -590,12 +590,12 @@ bf_bloom_intersect(bf_bloom *bloom, const bf_filter *filter)
 	{
 		/* a list has the hashes themselves, so what is left of it is exact */
 		bf_bloom_sort_list(bloom, layer);
-		keep_common(header->host, layer, &other);
+		bloom_keep_common(header->host, layer, &other);
 		free_borrowed(bloom, &other);
 	}
 	else if (other.lines == NULL)
 	{
-		keep_common(header->host, &other, layer);
+		bloom_keep_common(header->host, &other, layer);
 		bf_bloom_free_layer(bloom, layer);
 		*layer = other;
 	}

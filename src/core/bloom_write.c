@@ -10,7 +10,7 @@
 
 /* Describe all layers as they are. */
 static void
-describe_layers(bf_bloom *bloom, bf_filter *filter)
+bloom_describe_layers(bf_bloom *bloom, bf_filter *filter)
 {
 	bf_bloom_layer *layer;
 
@@ -35,7 +35,7 @@ uint64_t
 bf_bloom_describe(bf_bloom *bloom, bf_filter *filter)
 {
 	bf_bloom_order(bloom);
-	describe_layers(bloom, filter);
+	bloom_describe_layers(bloom, filter);
 	if (bloom->is_state && filter->layers == 1 && filter->layer[0].form == BF_FORM_LIST)
 		filter->layer[0].shape = BF_UNSIZED;
 	return bf_filter_size(filter);
@@ -54,7 +54,7 @@ bf_bloom_describe_to_travel(bf_bloom *bloom, bf_filter *filter)
 	if (!bloom->is_state || bloom->layers > 1 || layer->lines != NULL || bloom->fruitless_sorts == 0 ||
 		!bf_bloom_may_be_list(bloom, layer, layer->count))
 		return bf_bloom_describe(bloom, filter);
-	describe_layers(bloom, filter);
+	bloom_describe_layers(bloom, filter);
 	filter->layer[0].shape = BF_UNSIZED;
 	return bf_filter_size(filter);
 }
@@ -64,7 +64,7 @@ bf_bloom_describe_to_travel(bf_bloom *bloom, bf_filter *filter)
  * are not fuller than they may be.
  */
 static unsigned
-spare_factor(const bf_bloom *bloom, const bf_bloom_layer *layer)
+bloom_spare_factor(const bf_bloom *bloom, const bf_bloom_layer *layer)
 {
 	bf_shape	shape = layer->size.shape;
 	unsigned	factor = 1;
@@ -96,7 +96,7 @@ bf_bloom_finish(bf_bloom *bloom, bf_filter *filter)
 
 	bloom->list_bound = 0;
 	bf_bloom_order(bloom);
-	describe_layers(bloom, filter);
+	bloom_describe_layers(bloom, filter);
 	if (layer->capacity == 0 && layer->form == BF_FORM_LIST)
 	{
 		layer->capacity = layer->count > 0 ? layer->count : 1;
@@ -106,7 +106,7 @@ bf_bloom_finish(bf_bloom *bloom, bf_filter *filter)
 	}
 	else if (layer->capacity == 0)
 	{
-		layer->shape.words /= spare_factor(bloom, &bloom->layer[0]);
+		layer->shape.words /= bloom_spare_factor(bloom, &bloom->layer[0]);
 		layer->capacity = bf_shape_capacity(layer->shape, filter->header.fpp);
 		layer->capacity = layer->capacity > 0 ? layer->capacity : 1;
 	}

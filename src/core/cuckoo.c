@@ -197,7 +197,7 @@ add_counts(unsigned a, unsigned b)
 
 /* Sum up entries of the same number, and drop those of no copies. */
 static void
-compact_list(bf_cuckoo *cuckoo)
+cuckoo_compact_list(bf_cuckoo *cuckoo)
 {
 	uint32_t	n = 0;
 
@@ -223,7 +223,7 @@ compact_list(bf_cuckoo *cuckoo)
  * included.  The list alone can count as many.
  */
 static void
-cap_counts(bf_cuckoo *cuckoo)
+cuckoo_cap_counts(bf_cuckoo *cuckoo)
 {
 	cuckoo->was_placed = false;
 	if (cuckoo->slots == NULL)
@@ -238,7 +238,7 @@ cap_counts(bf_cuckoo *cuckoo)
 
 /* Merge the sorted copies that wait into the list, from the end, in place. */
 static void
-insert_pending(bf_cuckoo *cuckoo, uint32_t runs)
+cuckoo_insert_pending(bf_cuckoo *cuckoo, uint32_t runs)
 {
 	const uint64_t *pending = cuckoo->pending;
 	uint64_t	old = cuckoo->listed;
@@ -276,7 +276,7 @@ insert_pending(bf_cuckoo *cuckoo, uint32_t runs)
  * for them.  Returns the number of distinct ones.
  */
 static uint32_t
-prepare_pending(bf_cuckoo *cuckoo, uint32_t n)
+cuckoo_prepare_pending(bf_cuckoo *cuckoo, uint32_t n)
 {
 	const uint64_t *pending = cuckoo->pending;
 	uint32_t	runs = 0;
@@ -300,22 +300,22 @@ bf_cuckoo_merge_pending(bf_cuckoo *cuckoo)
 
 	if (cuckoo->pended > 0)
 	{
-		uint32_t	runs = prepare_pending(cuckoo, cuckoo->pended);
+		uint32_t	runs = cuckoo_prepare_pending(cuckoo, cuckoo->pended);
 
 		/* nothing fails from here on */
-		insert_pending(cuckoo, runs);
+		cuckoo_insert_pending(cuckoo, runs);
 		cuckoo->has_holes = !all_new;
 		cuckoo->was_placed = true;
 	}
 	if (cuckoo->has_holes)
-		compact_list(cuckoo);
+		cuckoo_compact_list(cuckoo);
 	if (cuckoo->was_placed)
-		cap_counts(cuckoo);
+		cuckoo_cap_counts(cuckoo);
 }
 
 /* The place of a number in the list, or `listed`. */
 static uint32_t
-find_listed(const bf_cuckoo *cuckoo, uint64_t number)
+cuckoo_find_listed(const bf_cuckoo *cuckoo, uint64_t number)
 {
 	return (uint32_t) bf_hashes_find(cuckoo->numbers, cuckoo->listed, number);
 }
@@ -327,7 +327,7 @@ bf_cuckoo_renumber(bf_cuckoo *cuckoo, bf_table table, unsigned drop_bits)
 	for (uint32_t i = 0; i < cuckoo->listed; i++)
 		cuckoo->numbers[i] = drop_bits > 0 ? cuckoo->numbers[i] >> drop_bits :
 			bf_table_number(table, cuckoo->numbers[i]);
-	compact_list(cuckoo);
+	cuckoo_compact_list(cuckoo);
 	cuckoo->table = table;
 }
 
@@ -366,7 +366,7 @@ enlarge(bf_table *table, uint64_t *capacity, unsigned growth)
  * noted in *placed; returns how many the new table has then.
  */
 static uint64_t
-place_listed(const bf_cuckoo *cuckoo, uint8_t *slots, bf_table table, uint64_t used, uint8_t **placed)
+cuckoo_place_listed(const bf_cuckoo *cuckoo, uint8_t *slots, bf_table table, uint64_t used, uint8_t **placed)
 {
 	*placed = bf_allocate(cuckoo->header.host, cuckoo->listed);
 	for (uint32_t i = 0; i < cuckoo->listed; i++)
@@ -393,7 +393,7 @@ install_table(bf_cuckoo *cuckoo, uint8_t *slots, bf_table table, uint64_t capaci
 	for (uint32_t i = 0; i < cuckoo->listed; i++)
 		cuckoo->counts[i] -= placed[i];
 	bf_release(cuckoo->header.host, placed);
-	compact_list(cuckoo);
+	cuckoo_compact_list(cuckoo);
 }
 
 /*
@@ -402,7 +402,7 @@ install_table(bf_cuckoo *cuckoo, uint8_t *slots, bf_table table, uint64_t capaci
  * a table, it stays.
  */
 static void
-list_to_table(bf_cuckoo *cuckoo)
+cuckoo_list_to_table(bf_cuckoo *cuckoo)
 {
 	bf_table	table = cuckoo->table;
 	uint64_t	capacity = cuckoo->capacity;
@@ -420,13 +420,13 @@ list_to_table(bf_cuckoo *cuckoo)
 		return;
 	}
 	slots = allocate_slots(cuckoo, table);
-	used = place_listed(cuckoo, slots, table, 0, &placed);
+	used = cuckoo_place_listed(cuckoo, slots, table, 0, &placed);
 	install_table(cuckoo, slots, table, capacity, used, placed);
 }
 
 /* All numbers in the table: as many as it says, or it is damaged. */
 static void
-take_numbers(const bf_cuckoo *cuckoo, uint64_t *numbers)
+cuckoo_take_numbers(const bf_cuckoo *cuckoo, uint64_t *numbers)
 {
 	if (bf_table_numbers(cuckoo->header.host, cuckoo->slots, cuckoo->table, numbers, (size_t) cuckoo->used) != cuckoo->used)
 		refuse_damaged_table(cuckoo);
@@ -440,16 +440,16 @@ bf_cuckoo_table_to_list(bf_cuckoo *cuckoo)
 
 	bf_cuckoo_merge_pending(cuckoo);
 	reserve_pending(cuckoo, cuckoo->used);
-	take_numbers(cuckoo, cuckoo->pending);
-	runs = prepare_pending(cuckoo, (uint32_t) cuckoo->used);
+	cuckoo_take_numbers(cuckoo, cuckoo->pending);
+	runs = cuckoo_prepare_pending(cuckoo, (uint32_t) cuckoo->used);
 
 	/* nothing fails from here on */
 	bf_release(cuckoo->header.host, cuckoo->slots);
 	cuckoo->slots = NULL;
 	cuckoo->pended = (uint32_t) cuckoo->used;
 	cuckoo->used = 0;
-	insert_pending(cuckoo, runs);
-	compact_list(cuckoo);
+	cuckoo_insert_pending(cuckoo, runs);
+	cuckoo_compact_list(cuckoo);
 }
 
 /*
@@ -487,7 +487,7 @@ bf_cuckoo_move_to_table(bf_cuckoo *cuckoo, bf_table table, uint64_t capacity)
 	if (n != cuckoo->used)
 		refuse_damaged_table(cuckoo);
 	n -= used;
-	used = place_listed(cuckoo, slots, table, used, &placed);
+	used = cuckoo_place_listed(cuckoo, slots, table, used, &placed);
 
 	/* nothing fails from here on */
 	install_table(cuckoo, slots, table, capacity, used, placed);
@@ -496,7 +496,7 @@ bf_cuckoo_move_to_table(bf_cuckoo *cuckoo, bf_table table, uint64_t capacity)
 
 /* There are as many keys in the table as it takes: let it grow, if it can. */
 static void
-grow(bf_cuckoo *cuckoo)
+cuckoo_grow(bf_cuckoo *cuckoo)
 {
 	bf_table	table = cuckoo->table;
 	uint64_t	capacity = cuckoo->capacity;
@@ -507,7 +507,7 @@ grow(bf_cuckoo *cuckoo)
 
 /* The list of an aggregate gets too long: choose a table for many more. */
 static void
-spill(bf_cuckoo *cuckoo)
+cuckoo_spill(bf_cuckoo *cuckoo)
 {
 	double		fpp = cuckoo->header.fpp;
 	bf_table	table;
@@ -531,8 +531,8 @@ choose_form(bf_cuckoo *cuckoo)
 	if (cuckoo->slots != NULL || bf_keep_counts(cuckoo->table, cuckoo->listed))
 		return;
 	if (cuckoo->table.buckets == 0)
-		spill(cuckoo);
-	list_to_table(cuckoo);
+		cuckoo_spill(cuckoo);
+	cuckoo_list_to_table(cuckoo);
 }
 
 /* ----------------------------------------------------------------
@@ -559,7 +559,7 @@ bf_cuckoo_add_to_table(bf_cuckoo *cuckoo, uint64_t number)
 	if (cuckoo->pended == cuckoo->pending_room)
 		bf_cuckoo_make_room(cuckoo);
 	if (cuckoo->used >= bf_table_full(cuckoo->table) && !bf_table_find(cuckoo->slots, cuckoo->table, number))
-		grow(cuckoo);
+		cuckoo_grow(cuckoo);
 	bf_assert(cuckoo->pended < cuckoo->pending_room);
 
 	/* growing may have moved the number into the table from the list */
@@ -629,7 +629,7 @@ bf_cuckoo_contains(bf_cuckoo *cuckoo, uint64_t hash)
 		if (cuckoo->pending[i] == number)
 			return true;
 	}
-	place = find_listed(cuckoo, number);
+	place = cuckoo_find_listed(cuckoo, number);
 	return place < cuckoo->listed && cuckoo->counts[place] > 0;
 }
 
@@ -638,11 +638,11 @@ bf_cuckoo_contains(bf_cuckoo *cuckoo, uint64_t hash)
  * reached its limit stays there: nobody knows how many copies there are.
  */
 static void
-remove_one(bf_cuckoo *cuckoo, uint64_t hash)
+cuckoo_remove_one(bf_cuckoo *cuckoo, uint64_t hash)
 {
 	uint64_t	number = bf_table_number(cuckoo->table, hash);
 	bool		in_table = cuckoo->slots != NULL && bf_table_find(cuckoo->slots, cuckoo->table, number);
-	uint32_t	place = find_listed(cuckoo, number);
+	uint32_t	place = cuckoo_find_listed(cuckoo, number);
 	unsigned	listed = place < cuckoo->listed ? cuckoo->counts[place] : 0;
 
 	bf_assert(cuckoo->pended == 0);
@@ -667,7 +667,7 @@ bf_cuckoo_remove_many(bf_cuckoo *cuckoo, const uint64_t *hashes, size_t n)
 	bf_cuckoo_merge_pending(cuckoo);
 	for (size_t i = 0; i < n; i++)
 	{
-		remove_one(cuckoo, hashes[i]);
+		cuckoo_remove_one(cuckoo, hashes[i]);
 		if (i % BF_POLL_EVERY == BF_POLL_EVERY - 1)
 			bf_poll(cuckoo->header.host);
 	}
@@ -723,7 +723,7 @@ bf_cuckoo_add_table(bf_cuckoo *cuckoo, const uint8_t *slots, bf_table table, uns
 
 /* How many distinct numbers are in the table and in the list, if nothing waits? */
 static uint64_t
-count_distinct(const bf_cuckoo *cuckoo)
+cuckoo_count_distinct(const bf_cuckoo *cuckoo)
 {
 	uint64_t	distinct = cuckoo->used;
 
@@ -735,12 +735,12 @@ count_distinct(const bf_cuckoo *cuckoo)
 
 /* Bring everything into the form that can be written. */
 static void
-order(bf_cuckoo *cuckoo)
+cuckoo_order(bf_cuckoo *cuckoo)
 {
 	bf_cuckoo_merge_pending(cuckoo);
 	choose_form(cuckoo);
 	if (cuckoo->slots != NULL && bf_keep_counts(cuckoo->table, cuckoo->used) &&
-		bf_keep_counts(cuckoo->table, count_distinct(cuckoo)))
+		bf_keep_counts(cuckoo->table, cuckoo_count_distinct(cuckoo)))
 		bf_cuckoo_table_to_list(cuckoo);
 }
 
@@ -750,7 +750,7 @@ bf_cuckoo_describe(bf_cuckoo *cuckoo, bf_filter *filter)
 {
 	bf_layer   *layer = &filter->layer[0];
 
-	order(cuckoo);
+	cuckoo_order(cuckoo);
 	filter->header = cuckoo->header;
 	filter->layers = 1;
 	memset(layer, 0, sizeof(*layer));
@@ -814,7 +814,7 @@ bf_cuckoo_finish(bf_cuckoo *cuckoo, bf_cuckoo *finished, bf_host host)
 	unsigned	drop_bits;
 	uint64_t	capacity;
 
-	order(cuckoo);
+	cuckoo_order(cuckoo);
 	large = cuckoo->slots != NULL && cuckoo->used > BF_MAX_LIST;
 	start_empty(finished, &cuckoo->header, host, cuckoo->table, cuckoo->capacity);
 	if (large)
@@ -843,7 +843,7 @@ bf_cuckoo_finish(bf_cuckoo *cuckoo, bf_cuckoo *finished, bf_host host)
 	if (cuckoo->slots != NULL)
 	{
 		reserve_pending(finished, cuckoo->used);
-		take_numbers(cuckoo, finished->pending);
+		cuckoo_take_numbers(cuckoo, finished->pending);
 		finished->pended = (uint32_t) cuckoo->used;
 		bf_cuckoo_merge_pending(finished);
 	}

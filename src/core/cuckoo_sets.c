@@ -12,7 +12,7 @@
  * unfinished.
  */
 static void
-add_filter(bf_cuckoo *cuckoo, const bf_filter *filter)
+cuckoo_add_filter(bf_cuckoo *cuckoo, const bf_filter *filter)
 {
 	const bf_layer *from = &filter->layer[0];
 	const uint8_t *counts = from->list + (size_t) from->count * 8;
@@ -62,7 +62,7 @@ bf_cuckoo_merge_state(bf_cuckoo *cuckoo, const bf_filter *state)
 		bf_cuckoo_renumber(cuckoo, state->layer[0].table, 0);
 		cuckoo->capacity = state->layer[0].capacity;
 	}
-	add_filter(cuckoo, state);
+	cuckoo_add_filter(cuckoo, state);
 }
 
 /* Have both filters the same range of numbers and the same parameters? */
@@ -92,7 +92,7 @@ bf_cuckoo_merge(bf_cuckoo *cuckoo, const bf_filter *filter)
 		cuckoo->table = other->table;
 		cuckoo->capacity = other->capacity;
 	}
-	add_filter(cuckoo, filter);
+	cuckoo_add_filter(cuckoo, filter);
 }
 
 /*

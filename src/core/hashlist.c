@@ -14,7 +14,7 @@
 #define MAX_RADIX_BITS	12
 
 static void
-insertion_sort(uint64_t *hashes, size_t n)
+hashes_insertion_sort(uint64_t *hashes, size_t n)
 {
 	for (size_t i = 1; i < n; i++)
 	{
@@ -67,7 +67,7 @@ common_bits(const uint64_t *hashes, size_t n)
  * may raise an error.
  */
 static void
-radix_sort(bf_host host, uint64_t *hashes, size_t n, uint32_t *next)
+hashes_radix_sort(bf_host host, uint64_t *hashes, size_t n, uint32_t *next)
 {
 	uint32_t	end[1 << MAX_RADIX_BITS];
 	uint32_t	largest = 0;
@@ -78,7 +78,7 @@ radix_sort(bf_host host, uint64_t *hashes, size_t n, uint32_t *next)
 
 	if (n < SHORT_PIECE)
 	{
-		insertion_sort(hashes, n);
+		hashes_insertion_sort(hashes, n);
 		return;
 	}
 	bits = common_bits(hashes, n);
@@ -124,14 +124,15 @@ radix_sort(bf_host host, uint64_t *hashes, size_t n, uint32_t *next)
 #undef BUCKET
 	if (largest < SHORT_PIECE)
 	{
-		insertion_sort(hashes, n);	/* no element is far from its place */
+		hashes_insertion_sort(hashes, n);	/* no element is far from its
+											 * place */
 		return;
 	}
 	for (size_t b = 0, start = 0; b < buckets; b++)
 	{
 		if (n >= BF_POLL_EVERY)
 			bf_poll(host);
-		radix_sort(host, hashes + start, end[b] - start, next);
+		hashes_radix_sort(host, hashes + start, end[b] - start, next);
 		start = end[b];
 	}
 }
@@ -141,7 +142,7 @@ bf_hashes_sort(bf_host host, uint64_t *hashes, size_t n)
 {
 	uint32_t	next[1 << MAX_RADIX_BITS];
 
-	radix_sort(host, hashes, n, next);
+	hashes_radix_sort(host, hashes, n, next);
 }
 
 /* After one or two guesses, a hash is looked for this far from there. */
@@ -248,7 +249,7 @@ entries_between(uint64_t distance, double density, uint64_t most)
 
 /* The place of a number in a window, or n: from where it is guessed, step by step. */
 static uint64_t
-search_window(const uint8_t *window, uint64_t n, uint64_t number, double density)
+list_search_window(const uint8_t *window, uint64_t n, uint64_t number, double density)
 {
 	uint64_t	place = entries_between(number - bf_load64(window), density, n - 1);
 
@@ -292,7 +293,7 @@ bf_list_search(bf_fetch fetch, void *arg, uint64_t offset, uint64_t n, uint64_t 
 		last = bf_load64(window + (length - 1) * 8);
 		if (number >= first && number <= last)
 		{
-			uint64_t	place = search_window(window, length, number, density);
+			uint64_t	place = list_search_window(window, length, number, density);
 
 			return place < length ? start + place : n;
 		}

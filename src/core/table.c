@@ -97,7 +97,7 @@ bf_table_growth_bits(bf_table table, unsigned growth)
  */
 
 static void
-slot_set(uint8_t *slots, unsigned bits, uint64_t slot, uint64_t value)
+table_slot_set(uint8_t *slots, unsigned bits, uint64_t slot, uint64_t value)
 {
 	uint64_t	at = slot * bits;
 	uint64_t	mask = ((UINT64_C(1) << bits) - 1) << (at % 8);
@@ -108,7 +108,7 @@ slot_set(uint8_t *slots, unsigned bits, uint64_t slot, uint64_t value)
 
 /* Replace a slot of value `from` in a bucket by `to`; false if there is none. */
 static bool
-bucket_replace(uint8_t *slots, bf_table table, uint64_t bucket, uint64_t from, uint64_t to)
+table_bucket_replace(uint8_t *slots, bf_table table, uint64_t bucket, uint64_t from, uint64_t to)
 {
 	uint64_t	slot = bucket * BF_BUCKET_SLOTS;
 
@@ -116,7 +116,7 @@ bucket_replace(uint8_t *slots, bf_table table, uint64_t bucket, uint64_t from, u
 		return false;
 	while (bf_slot_get(slots, table.slot_bits, slot) != from)
 		slot++;
-	slot_set(slots, table.slot_bits, slot, to);
+	table_slot_set(slots, table.slot_bits, slot, to);
 	return true;
 }
 
@@ -137,7 +137,7 @@ other_bucket(bf_table table, uint64_t bucket, uint64_t value)
  * that into its other bucket, and so on until one has an empty slot.
  */
 static bool
-evict(uint8_t *slots, bf_table table, uint64_t bucket, uint64_t value, uint64_t seed)
+table_evict(uint8_t *slots, bf_table table, uint64_t bucket, uint64_t value, uint64_t seed)
 {
 	uint64_t	path[MAX_KICKS];
 	uint64_t	evicted[MAX_KICKS];
@@ -159,15 +159,15 @@ evict(uint8_t *slots, bf_table table, uint64_t bucket, uint64_t value, uint64_t 
 		}
 		if (evicted[kicks] <= 1)
 			break;
-		slot_set(slots, table.slot_bits, path[kicks], value);
+		table_slot_set(slots, table.slot_bits, path[kicks], value);
 		bucket = other_bucket(table, bucket, evicted[kicks]);
 		value = evicted[kicks] ^ 1;
 		kicks++;
-		if (bucket_replace(slots, table, bucket, 0, value))
+		if (table_bucket_replace(slots, table, bucket, 0, value))
 			return true;
 	}
 	while (kicks-- > 0)
-		slot_set(slots, table.slot_bits, path[kicks], evicted[kicks]);
+		table_slot_set(slots, table.slot_bits, path[kicks], evicted[kicks]);
 	return false;
 }
 
@@ -183,13 +183,13 @@ bf_table_insert(uint8_t *slots, bf_table table, uint64_t number)
 	uint64_t	alternate = bf_table_alternate(table, own, value >> 1);
 	uint64_t	seed = bf_mix64(number);
 
-	if (value != 0 && bucket_replace(slots, table, own, 0, value))
+	if (value != 0 && table_bucket_replace(slots, table, own, 0, value))
 		return true;
-	if (bucket_replace(slots, table, alternate, 0, value + 1))
+	if (table_bucket_replace(slots, table, alternate, 0, value + 1))
 		return true;
 	if (value != 0 && (seed & 1) != 0)
-		return evict(slots, table, own, value, seed);
-	return evict(slots, table, alternate, value + 1, seed);
+		return table_evict(slots, table, own, value, seed);
+	return table_evict(slots, table, alternate, value + 1, seed);
 }
 
 /* Remove a number; false if it is not there. */
@@ -199,9 +199,9 @@ bf_table_remove(uint8_t *slots, bf_table table, uint64_t number)
 	uint64_t	own = bf_table_bucket(table, number);
 	uint64_t	value = bf_table_value(table, number);
 
-	if (value != 0 && bucket_replace(slots, table, own, value, 0))
+	if (value != 0 && table_bucket_replace(slots, table, own, value, 0))
 		return true;
-	return bucket_replace(slots, table, bf_table_alternate(table, own, value >> 1), value + 1, 0);
+	return table_bucket_replace(slots, table, bf_table_alternate(table, own, value >> 1), value + 1, 0);
 }
 
 /* ----------------------------------------------------------------
@@ -211,7 +211,7 @@ bf_table_remove(uint8_t *slots, bf_table table, uint64_t number)
 
 /* The number that is kept as `value` in a bucket. */
 static uint64_t
-number_at(bf_table table, uint64_t bucket, uint64_t value)
+table_number_at(bf_table table, uint64_t bucket, uint64_t value)
 {
 	if ((value & 1) != 0)
 		bucket = other_bucket(table, bucket, value);
@@ -230,7 +230,7 @@ bf_table_next(bf_host host, const uint8_t *slots, bf_table table, uint64_t *slot
 			bf_poll(host);
 		if (value != 0)
 		{
-			*number = number_at(table, i / BF_BUCKET_SLOTS, value);
+			*number = table_number_at(table, i / BF_BUCKET_SLOTS, value);
 			*slot = i + 1;
 			return true;
 		}
@@ -259,7 +259,7 @@ bf_table_numbers(bf_host host, const uint8_t *slots, bf_table table, uint64_t *n
 
 /* How many slots of the bucket have this value? */
 static unsigned
-bucket_count(const uint8_t *slots, bf_table table, uint64_t bucket, uint64_t value)
+table_bucket_count(const uint8_t *slots, bf_table table, uint64_t bucket, uint64_t value)
 {
 	unsigned	n = 0;
 
@@ -289,8 +289,8 @@ bf_table_check(bf_host host, const uint8_t *slots, bf_table table, uint64_t used
 			if (value == 0)
 				continue;
 			found++;
-			if (bucket_count(slots, table, bucket, value) > 1 ||
-				(value > 1 && bucket_count(slots, table, other_bucket(table, bucket, value), value ^ 1) > 0))
+			if (table_bucket_count(slots, table, bucket, value) > 1 ||
+				(value > 1 && table_bucket_count(slots, table, other_bucket(table, bucket, value), value ^ 1) > 0))
 				return "A key is in its table twice.";
 		}
 	}
