@@ -407,7 +407,7 @@ probe_array_of_answers(const KeyArray *keys, const bool *found)
 	bool		nulls = keys->n < (Size) keys->items;
 	Size		offset = nulls ? ARR_OVERHEAD_WITHNULLS(dimensions, keys->items) : ARR_OVERHEAD_NONULLS(dimensions);
 	ArrayType  *answers;
-	bits8	   *bitmap;
+	uint8	   *bitmap;
 
 	if (keys->items == 0)
 		return construct_empty_array(BOOLOID);
