@@ -69,7 +69,7 @@ typedef struct State
  * would be of no use.
  */
 #define PARTIAL_LIST		(1024 * 1024)
-#define PARALLEL_LIST		(128 * 1024)
+#define PARALLEL_LIST		(64 * 1024)
 
 /* Who owns the memory of the state at hand. */
 typedef struct Owner
@@ -406,6 +406,13 @@ state_drop_repetitions(State *state)
 	pfree(hashes);
 }
 
+/* To sort takes time, so do it at every second size: 128 bytes, 512, 2048 ... */
+static bool
+looks_for_repetitions(const State *state)
+{
+	return state->sorted > 0 || ((VARSIZE(state) + 4) / STATE_FIRST_FLAT & 0x55555555) != 0;
+}
+
 /*
  * A small state is full: drop repetitions, or move to a larger chunk.  NULL if
  * that would be larger than a small state may be.
@@ -416,10 +423,12 @@ state_enlarge(Owner owner, State *state)
 	KeyClass	class = state_class(state);
 	State	   *larger;
 
-	if (state->kind == 'B')
+	if (state->kind == 'B' && looks_for_repetitions(state))
+	{
 		state_drop_repetitions(state);
-	if (state->count <= state_room(state) / 2)
-		return state;
+		if (state->count <= state_room(state) / 2)
+			return state;
+	}
 	larger = state_create(owner, kind_of_state(state), state->capacity, state->fpp, &class, state_room(state) * 2);
 	if (larger == NULL)
 		return NULL;

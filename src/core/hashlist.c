@@ -320,6 +320,26 @@ bf_fetch_from_memory(void *arg, uint64_t offset, size_t n)
 	return (const uint8_t *) arg + offset;
 }
 
+/*
+ * Is the hash in a list in memory?  In all but long lists it is close to where it
+ * is guessed.
+ */
+bool
+bf_list_find(const uint8_t *list, size_t n, uint64_t hash)
+{
+	size_t		place = (size_t) bf_scale64(hash, n);
+
+	for (unsigned i = 0; i < NEAR && place < n && bf_load64(list + place * 8) < hash; i++)
+		place++;
+	for (unsigned i = 0; i < NEAR && place > 0 && bf_load64(list + (place - 1) * 8) >= hash; i++)
+		place--;
+	if (place < n && bf_load64(list + place * 8) == hash)
+		return true;
+	if ((place == n || bf_load64(list + place * 8) > hash) && (place == 0 || bf_load64(list + (place - 1) * 8) < hash))
+		return false;
+	return bf_list_search(bf_fetch_from_memory, (void *) list, 0, n, hash, UINT64_MAX) < n;
+}
+
 /* Is the list strictly ascending? */
 bool
 bf_list_is_sorted(bf_host host, const uint8_t *list, size_t n)

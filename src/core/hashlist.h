@@ -29,10 +29,6 @@ extern const uint8_t *bf_fetch_from_memory(void *arg, uint64_t offset, size_t n)
 extern uint64_t bf_list_search(bf_fetch fetch, void *arg, uint64_t offset, uint64_t n,
 							   uint64_t number, uint64_t largest);
 
-static inline bool
-bf_list_find(const uint8_t *list, size_t n, uint64_t hash)
-{
-	return bf_list_search(bf_fetch_from_memory, (void *) list, 0, n, hash, UINT64_MAX) < n;
-}
+extern bool bf_list_find(const uint8_t *list, size_t n, uint64_t hash);
 
 #endif							/* BF_HASHLIST_H */
