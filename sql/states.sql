@@ -147,6 +147,11 @@ SET search_path = states, public;
 SELECT (bloom_stats(f)).layers <= 64 AS few_layers, bloom_contains_all(f, ARRAY(SELECT generate_series(1, 150 * 151 / 2 * 7))) AS all_found, f::text::bloom = f AS same_text
 FROM (SELECT bloom_merge_states(f ORDER BY p) AS f FROM (SELECT p, bloom_agg(n, 5) AS f FROM generate_series(1, 150) p, generate_series((p - 1) * p / 2 * 7 + 1, p * (p + 1) / 2 * 7) n GROUP BY p) x) y;
 
+-- the smallest capacities: layers of several capacities have one shape there, and states keep theirs
+SELECT count(*) AS merged, count(*) FILTER (WHERE NOT bloom_contains_all(f, ARRAY(SELECT generate_series(1, 20 * size)))) AS lost
+FROM generate_series(1, 4) capacity, (VALUES (0.5::float8), (0.1), (0.01)) t(p), generate_series(1, 12) size,
+LATERAL (SELECT bloom_merge_states(f ORDER BY part) AS f FROM (SELECT part, bloom_agg((part - 1) * size + n, capacity, p) AS f FROM generate_series(1, 20) part, generate_series(1, size) n GROUP BY part) x) y;
+
 -- groups in every way in which states are merged: Gather, Gather Merge over a sort, a Finalize that spills
 CREATE TABLE grouped AS SELECT n % 3000 AS g, n FROM generate_series(1, 90000) n;
 INSERT INTO grouped SELECT -1, n FROM generate_series(1, 30000) n;

@@ -159,7 +159,11 @@ bloom_merge_into_any(bf_bloom *bloom, unsigned n, const bf_bloom_layer *other, b
 {
 	for (unsigned i = 0; i < n; i++)
 	{
-		if (bf_shape_equal(bloom->layer[i].size.shape, other->size.shape) &&
+		const bf_size *size = &bloom->layer[i].size;
+
+		/* the first layer of a state keeps the capacity that was declared */
+		if (bf_shape_equal(size->shape, other->size.shape) &&
+			(!bloom->is_state || size->capacity == other->size.capacity) &&
 			bloom_merge_layer(bloom, &bloom->layer[i], other, always))
 			return true;
 	}
@@ -307,6 +311,7 @@ void
 bf_bloom_merge_state(bf_bloom *bloom, const bf_filter *state)
 {
 	bf_assert(bf_bloom_can_merge_state(bloom, state));
+	bloom->is_state = true;
 	for (unsigned i = 0; i < state->layers; i++)
 	{
 		const bf_layer *other = &state->layer[i];
