@@ -671,7 +671,7 @@ aggregate_read_hashes(Part *part)
 }
 
 static void
-aggregate_open_part(Part *part, Datum value)
+aggregate_open_part(Part *part, Datum value, uint16 kind)
 {
 	struct varlena *image = (struct varlena *) PG_DETOAST_DATUM(value);
 
@@ -681,6 +681,7 @@ aggregate_open_part(Part *part, Datum value)
 	{
 		State	   *state = aggregate_check_state(image);
 
+		value_check_kind(kind_of_state(state), kind);
 		part->class = state_class(state);
 		part->capacity = state->capacity;
 		part->fpp = state->fpp;
@@ -689,6 +690,7 @@ aggregate_open_part(Part *part, Datum value)
 		return;
 	}
 	value_open_any(&part->filter, image);
+	value_check_kind(part->filter.header.kind, kind);
 	if (part->filter.header.growth != BF_DEFAULT_GROWTH || part->filter.header.max_layers > 0)
 		refuse_other_parameters();	/* no aggregate has made it */
 	part->class = part->filter.header.class;
@@ -744,7 +746,7 @@ aggregate_combine(FunctionCallInfo fcinfo, uint16 kind, bool internal)
 			PG_RETURN_NULL();
 		PG_RETURN_POINTER(state);
 	}
-	aggregate_open_part(&part, PG_GETARG_DATUM(1));
+	aggregate_open_part(&part, PG_GETARG_DATUM(1), kind);
 	if (part.hashes == NULL)
 		PG_RETURN_POINTER(aggregate_merge_filter(owner, state, &part));
 	if (state == NULL)
@@ -828,6 +830,7 @@ aggregate_final(FunctionCallInfo fcinfo, uint16 kind)
 		value_open_any(&unfinished, state);
 		bf_mutable_load(&filter, host, &unfinished);
 	}
+	value_check_kind(filter.header.kind, kind);
 	PG_RETURN_POINTER(builder_finish(&filter));
 }
 

@@ -119,6 +119,8 @@ change_filter(FunctionCallInfo fcinfo, bf_change change, const KeyClass *class, 
 		PG_RETURN_DATUM(filter_object_datum(object));
 	}
 	value_open_argument(&filter, fcinfo, 0);
+	if (change == BF_REMOVE)
+		value_check_kind(filter.header.kind, BF_KIND_CUCKOO);
 	key_class_check(&filter.header.class, class);
 	if (BF_MODIFY_IN_PLACE)
 	{

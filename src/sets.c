@@ -167,7 +167,7 @@ sets_finish(bf_mutable *filter)
  */
 
 static Datum
-sets_combine_two(FunctionCallInfo fcinfo, Combine combine)
+sets_combine_two(FunctionCallInfo fcinfo, uint16 kind, Combine combine)
 {
 	bf_filter	a;
 	bf_filter	b;
@@ -176,6 +176,8 @@ sets_combine_two(FunctionCallInfo fcinfo, Combine combine)
 	bool		swap = sets_compare_filters(&a, left, &b, right) > 0;
 	bf_mutable	filter;
 
+	value_check_kind(a.header.kind, kind);
+	value_check_kind(b.header.kind, kind);
 	key_class_check_same(&a.header.class, &b.header.class);
 	bf_mutable_load(&filter, server_host(NULL), swap ? &b : &a);
 	combine(&filter, swap ? &a : &b);
@@ -183,13 +185,13 @@ sets_combine_two(FunctionCallInfo fcinfo, Combine combine)
 }
 
 /* bloom_union(a, b): a filter of the keys of either */
-SQL_FUNCTION(bloom_union, sets_combine_two(fcinfo, sets_unite));
+SQL_FUNCTION(bloom_union, sets_combine_two(fcinfo, BF_KIND_BLOOM, sets_unite));
 
 /* bloom_intersection(a, b): a filter of the keys of both, and a few more */
-SQL_FUNCTION(bloom_intersection, sets_combine_two(fcinfo, sets_intersect));
+SQL_FUNCTION(bloom_intersection, sets_combine_two(fcinfo, BF_KIND_BLOOM, sets_intersect));
 
 /* cuckoo_merge(a, b): the keys of both, as often as in both together */
-SQL_FUNCTION(cuckoo_merge, sets_combine_two(fcinfo, sets_merge));
+SQL_FUNCTION(cuckoo_merge, sets_combine_two(fcinfo, BF_KIND_CUCKOO, sets_merge));
 
 /* bloom_compact(bloom): the same keys in fewer bytes */
 PG_FUNCTION_INFO_V1(bloom_compact);
@@ -200,6 +202,7 @@ bloom_compact(PG_FUNCTION_ARGS)
 	struct varlena *image = value_open_argument(&filter, fcinfo, 0);
 	bf_mutable	compact;
 
+	value_check_kind(filter.header.kind, BF_KIND_BLOOM);
 	if (filter.header.max_layers > 0 || bf_filter_is_empty(&filter))
 		PG_RETURN_POINTER(image);
 	bf_mutable_load(&compact, server_host(NULL), &filter);
@@ -217,7 +220,7 @@ bloom_compact(PG_FUNCTION_ARGS)
 
 /* Transition and combine function of these aggregates; NULL values are skipped. */
 static Datum
-sets_combine_many(FunctionCallInfo fcinfo, Combine combine)
+sets_combine_many(FunctionCallInfo fcinfo, uint16 kind, Combine combine)
 {
 	MemoryContext context = aggregate_context(fcinfo);
 	FilterObject *object;
@@ -235,18 +238,20 @@ sets_combine_many(FunctionCallInfo fcinfo, Combine combine)
 	if (object == NULL)
 	{
 		value_open_argument(&filter, fcinfo, 0);
+		value_check_kind(filter.header.kind, kind);
 		object = filter_object_create(context);
 		bf_mutable_load(&object->filter, filter_object_host(object), &filter);
 	}
 	value_open_argument(&filter, fcinfo, 1);
+	value_check_kind(filter.header.kind, kind);
 	key_class_check_same(&object->filter.header.class, &filter.header.class);
 	combine(&object->filter, &filter);
 	PG_RETURN_DATUM(filter_object_datum(object));
 }
 
-SQL_FUNCTION(bloom_union_agg_transition, sets_combine_many(fcinfo, sets_unite));
-SQL_FUNCTION(bloom_intersection_agg_transition, sets_combine_many(fcinfo, sets_intersect));
-SQL_FUNCTION(cuckoo_merge_agg_transition, sets_combine_many(fcinfo, sets_merge));
+SQL_FUNCTION(bloom_union_agg_transition, sets_combine_many(fcinfo, BF_KIND_BLOOM, sets_unite));
+SQL_FUNCTION(bloom_intersection_agg_transition, sets_combine_many(fcinfo, BF_KIND_BLOOM, sets_intersect));
+SQL_FUNCTION(cuckoo_merge_agg_transition, sets_combine_many(fcinfo, BF_KIND_CUCKOO, sets_merge));
 
 /*
  * The union or sum of nothing is an empty filter.  The state stays as it is: a

@@ -59,6 +59,17 @@ value_open_any(bf_filter *filter, struct varlena *image)
 		bf_fail(host, BF_FAIL_DAMAGED, 0, problem);
 }
 
+/*
+ * A value of one type that is a filter of the other was damaged where it was
+ * stored.  Functions that know the type check that before they take it apart.
+ */
+void
+value_check_kind(uint16 is, uint16 should_be)
+{
+	if (is != should_be)
+		bf_fail(server_host(NULL), BF_FAIL_DAMAGED, 0, "It does not begin like a filter of this type.");
+}
+
 /* Read the structure of a filter. */
 void
 value_open(bf_filter *filter, struct varlena *image)

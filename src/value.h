@@ -17,7 +17,6 @@
  * which looks like a value of the filter's type while the server carries it
  * around; what it is like only aggregate.c knows.
  */
-#define VALUE_FILTER_MARK	'F'
 #define VALUE_STATE_MARK	'S'
 
 /* The name of the SQL type of a kind of filter. */
@@ -30,6 +29,7 @@ value_type_name(uint16 kind)
 /* Reading a filter that is in memory, with a varlena header of any kind. */
 extern void value_open(bf_filter *filter, struct varlena *image);
 extern void value_open_any(bf_filter *filter, struct varlena *image);
+extern void value_check_kind(uint16 is, uint16 should_be);
 extern void value_refuse_unfinished(void);
 extern struct varlena *value_finished(struct varlena *image);
 
