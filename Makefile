@@ -19,7 +19,9 @@ CORE = src/core/geometry.o src/core/growth.o src/core/lines.o src/core/table.o s
 OBJS = bloomfilter.o $(CORE) src/server.o \
        src/key.o src/key_class.o src/key_scalar.o src/key_nested.o src/key_argument.o \
        src/value.o src/builder.o src/contains.o src/change.o src/aggregate.o src/sets.o src/stats.o \
-       src/io.o src/planner.o
+       src/io.o src/planner.o \
+       src/index/handler.o src/index/page.o src/index/growth.o src/index/build.o src/index/insert.o \
+       src/index/probe.o src/index/scan.o src/index/cost.o src/index/ask.o src/index/find.o src/index/inspect.o
 
 REGRESS = keys class fpp canonical input nulls aggregates states bounds sets growth stored planner plpgsql travel \
           cuckoo cuckoo_bytes cuckoo_growth cuckoo_model catalog
@@ -45,7 +47,7 @@ PG_CONFIG ?= pg_config
 PGXS := $(shell $(PG_CONFIG) --pgxs)
 include $(PGXS)
 
-HEADERS_ALL = $(wildcard src/*.h src/core/*.h)
+HEADERS_ALL = $(wildcard src/*.h src/core/*.h src/index/*.h)
 $(OBJS): $(HEADERS_ALL)
 bloomfilter.o: bloomfilter.control
 

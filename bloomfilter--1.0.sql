@@ -829,3 +829,203 @@ COMMENT ON FUNCTION cuckoo_agg_transition(internal, anyelement, bigint, float8) 
 COMMENT ON AGGREGATE cuckoo_agg(anyelement) IS 'filter of all keys that are not null';
 COMMENT ON AGGREGATE cuckoo_agg(anyelement, bigint) IS 'filter of all keys that are not null';
 COMMENT ON AGGREGATE cuckoo_agg(anyelement, bigint, float8) IS 'filter of all keys that are not null';
+
+------------------------------------------------------------------
+-- Index: the access method
+------------------------------------------------------------------
+
+CREATE FUNCTION bloomfilter_handler(internal) RETURNS index_am_handler
+  AS 'MODULE_PATHNAME' LANGUAGE C STRICT;
+CREATE ACCESS METHOD bloomfilter TYPE INDEX HANDLER bloomfilter_handler;
+
+COMMENT ON FUNCTION bloomfilter_handler(internal) IS 'handler of the index access method bloomfilter';
+COMMENT ON ACCESS METHOD bloomfilter IS 'filter of a column: tells which keys are certainly not in the table';
+
+-- Operator classes, for the types that are hashed by this extension itself.  Types
+-- of one family have one hash for equal values, so their operators may mix them.
+
+CREATE OPERATOR FAMILY integer_ops USING bloomfilter;
+CREATE OPERATOR CLASS int2_ops DEFAULT FOR TYPE smallint USING bloomfilter FAMILY integer_ops AS
+  OPERATOR 1 pg_catalog.= (smallint, smallint);
+CREATE OPERATOR CLASS int4_ops DEFAULT FOR TYPE integer USING bloomfilter FAMILY integer_ops AS
+  OPERATOR 1 pg_catalog.= (integer, integer);
+CREATE OPERATOR CLASS int8_ops DEFAULT FOR TYPE bigint USING bloomfilter FAMILY integer_ops AS
+  OPERATOR 1 pg_catalog.= (bigint, bigint);
+ALTER OPERATOR FAMILY integer_ops USING bloomfilter ADD
+  OPERATOR 1 pg_catalog.= (smallint, integer),
+  OPERATOR 1 pg_catalog.= (smallint, bigint),
+  OPERATOR 1 pg_catalog.= (integer, smallint),
+  OPERATOR 1 pg_catalog.= (integer, bigint),
+  OPERATOR 1 pg_catalog.= (bigint, smallint),
+  OPERATOR 1 pg_catalog.= (bigint, integer);
+COMMENT ON OPERATOR FAMILY integer_ops USING bloomfilter IS 'equality of integers of all widths';
+COMMENT ON OPERATOR CLASS int2_ops USING bloomfilter IS 'equality of smallint';
+COMMENT ON OPERATOR CLASS int4_ops USING bloomfilter IS 'equality of integer';
+COMMENT ON OPERATOR CLASS int8_ops USING bloomfilter IS 'equality of bigint';
+
+CREATE OPERATOR FAMILY float_ops USING bloomfilter;
+CREATE OPERATOR CLASS float4_ops DEFAULT FOR TYPE real USING bloomfilter FAMILY float_ops AS
+  OPERATOR 1 pg_catalog.= (real, real);
+CREATE OPERATOR CLASS float8_ops DEFAULT FOR TYPE double precision USING bloomfilter FAMILY float_ops AS
+  OPERATOR 1 pg_catalog.= (double precision, double precision);
+ALTER OPERATOR FAMILY float_ops USING bloomfilter ADD
+  OPERATOR 1 pg_catalog.= (real, double precision),
+  OPERATOR 1 pg_catalog.= (double precision, real);
+COMMENT ON OPERATOR FAMILY float_ops USING bloomfilter IS 'equality of floating-point numbers of both widths';
+COMMENT ON OPERATOR CLASS float4_ops USING bloomfilter IS 'equality of real';
+COMMENT ON OPERATOR CLASS float8_ops USING bloomfilter IS 'equality of double precision';
+
+CREATE OPERATOR FAMILY text_ops USING bloomfilter;
+CREATE OPERATOR CLASS text_ops DEFAULT FOR TYPE text USING bloomfilter FAMILY text_ops AS
+  OPERATOR 1 pg_catalog.= (text, text);
+CREATE OPERATOR CLASS name_ops DEFAULT FOR TYPE name USING bloomfilter FAMILY text_ops AS
+  OPERATOR 1 pg_catalog.= (name, name);
+ALTER OPERATOR FAMILY text_ops USING bloomfilter ADD
+  OPERATOR 1 pg_catalog.= (text, name),
+  OPERATOR 1 pg_catalog.= (name, text);
+COMMENT ON OPERATOR FAMILY text_ops USING bloomfilter IS 'equality of strings';
+COMMENT ON OPERATOR CLASS text_ops USING bloomfilter IS 'equality of text';
+COMMENT ON OPERATOR CLASS name_ops USING bloomfilter IS 'equality of name';
+
+CREATE OPERATOR CLASS bpchar_ops DEFAULT FOR TYPE bpchar USING bloomfilter AS
+  OPERATOR 1 pg_catalog.= (bpchar, bpchar);
+CREATE OPERATOR CLASS char_ops DEFAULT FOR TYPE "char" USING bloomfilter AS
+  OPERATOR 1 pg_catalog.= ("char", "char");
+CREATE OPERATOR CLASS bool_ops DEFAULT FOR TYPE boolean USING bloomfilter AS
+  OPERATOR 1 pg_catalog.= (boolean, boolean);
+CREATE OPERATOR CLASS bytea_ops DEFAULT FOR TYPE bytea USING bloomfilter AS
+  OPERATOR 1 pg_catalog.= (bytea, bytea);
+CREATE OPERATOR CLASS uuid_ops DEFAULT FOR TYPE uuid USING bloomfilter AS
+  OPERATOR 1 pg_catalog.= (uuid, uuid);
+CREATE OPERATOR CLASS numeric_ops DEFAULT FOR TYPE numeric USING bloomfilter AS
+  OPERATOR 1 pg_catalog.= (numeric, numeric);
+CREATE OPERATOR CLASS date_ops DEFAULT FOR TYPE date USING bloomfilter AS
+  OPERATOR 1 pg_catalog.= (date, date);
+CREATE OPERATOR CLASS time_ops DEFAULT FOR TYPE time USING bloomfilter AS
+  OPERATOR 1 pg_catalog.= (time, time);
+CREATE OPERATOR CLASS timetz_ops DEFAULT FOR TYPE timetz USING bloomfilter AS
+  OPERATOR 1 pg_catalog.= (timetz, timetz);
+CREATE OPERATOR CLASS timestamp_ops DEFAULT FOR TYPE timestamp USING bloomfilter AS
+  OPERATOR 1 pg_catalog.= (timestamp, timestamp);
+CREATE OPERATOR CLASS timestamptz_ops DEFAULT FOR TYPE timestamptz USING bloomfilter AS
+  OPERATOR 1 pg_catalog.= (timestamptz, timestamptz);
+CREATE OPERATOR CLASS interval_ops DEFAULT FOR TYPE interval USING bloomfilter AS
+  OPERATOR 1 pg_catalog.= (interval, interval);
+CREATE OPERATOR CLASS inet_ops DEFAULT FOR TYPE inet USING bloomfilter AS
+  OPERATOR 1 pg_catalog.= (inet, inet);
+CREATE OPERATOR CLASS macaddr_ops DEFAULT FOR TYPE macaddr USING bloomfilter AS
+  OPERATOR 1 pg_catalog.= (macaddr, macaddr);
+CREATE OPERATOR CLASS macaddr8_ops DEFAULT FOR TYPE macaddr8 USING bloomfilter AS
+  OPERATOR 1 pg_catalog.= (macaddr8, macaddr8);
+CREATE OPERATOR CLASS bit_ops DEFAULT FOR TYPE bit USING bloomfilter AS
+  OPERATOR 1 pg_catalog.= (bit, bit);
+CREATE OPERATOR CLASS varbit_ops DEFAULT FOR TYPE varbit USING bloomfilter AS
+  OPERATOR 1 pg_catalog.= (varbit, varbit);
+CREATE OPERATOR CLASS oid_ops DEFAULT FOR TYPE oid USING bloomfilter AS
+  OPERATOR 1 pg_catalog.= (oid, oid);
+CREATE OPERATOR CLASS money_ops DEFAULT FOR TYPE money USING bloomfilter AS
+  OPERATOR 1 pg_catalog.= (money, money);
+CREATE OPERATOR CLASS xid8_ops DEFAULT FOR TYPE xid8 USING bloomfilter AS
+  OPERATOR 1 pg_catalog.= (xid8, xid8);
+CREATE OPERATOR CLASS pg_lsn_ops DEFAULT FOR TYPE pg_lsn USING bloomfilter AS
+  OPERATOR 1 pg_catalog.= (pg_lsn, pg_lsn);
+CREATE OPERATOR CLASS jsonb_ops DEFAULT FOR TYPE jsonb USING bloomfilter AS
+  OPERATOR 1 pg_catalog.= (jsonb, jsonb);
+CREATE OPERATOR CLASS array_ops DEFAULT FOR TYPE anyarray USING bloomfilter AS
+  OPERATOR 1 pg_catalog.= (anyarray, anyarray);
+CREATE OPERATOR CLASS record_ops DEFAULT FOR TYPE record USING bloomfilter AS
+  OPERATOR 1 pg_catalog.= (record, record);
+CREATE OPERATOR CLASS range_ops DEFAULT FOR TYPE anyrange USING bloomfilter AS
+  OPERATOR 1 pg_catalog.= (anyrange, anyrange);
+CREATE OPERATOR CLASS multirange_ops DEFAULT FOR TYPE anymultirange USING bloomfilter AS
+  OPERATOR 1 pg_catalog.= (anymultirange, anymultirange);
+
+COMMENT ON OPERATOR CLASS bpchar_ops USING bloomfilter IS 'equality of bpchar';
+COMMENT ON OPERATOR FAMILY bpchar_ops USING bloomfilter IS 'equality of bpchar';
+COMMENT ON OPERATOR CLASS char_ops USING bloomfilter IS 'equality of char';
+COMMENT ON OPERATOR FAMILY char_ops USING bloomfilter IS 'equality of char';
+COMMENT ON OPERATOR CLASS bool_ops USING bloomfilter IS 'equality of boolean';
+COMMENT ON OPERATOR FAMILY bool_ops USING bloomfilter IS 'equality of boolean';
+COMMENT ON OPERATOR CLASS bytea_ops USING bloomfilter IS 'equality of bytea';
+COMMENT ON OPERATOR FAMILY bytea_ops USING bloomfilter IS 'equality of bytea';
+COMMENT ON OPERATOR CLASS uuid_ops USING bloomfilter IS 'equality of uuid';
+COMMENT ON OPERATOR FAMILY uuid_ops USING bloomfilter IS 'equality of uuid';
+COMMENT ON OPERATOR CLASS numeric_ops USING bloomfilter IS 'equality of numeric';
+COMMENT ON OPERATOR FAMILY numeric_ops USING bloomfilter IS 'equality of numeric';
+COMMENT ON OPERATOR CLASS date_ops USING bloomfilter IS 'equality of date';
+COMMENT ON OPERATOR FAMILY date_ops USING bloomfilter IS 'equality of date';
+COMMENT ON OPERATOR CLASS time_ops USING bloomfilter IS 'equality of time';
+COMMENT ON OPERATOR FAMILY time_ops USING bloomfilter IS 'equality of time';
+COMMENT ON OPERATOR CLASS timetz_ops USING bloomfilter IS 'equality of timetz';
+COMMENT ON OPERATOR FAMILY timetz_ops USING bloomfilter IS 'equality of timetz';
+COMMENT ON OPERATOR CLASS timestamp_ops USING bloomfilter IS 'equality of timestamp';
+COMMENT ON OPERATOR FAMILY timestamp_ops USING bloomfilter IS 'equality of timestamp';
+COMMENT ON OPERATOR CLASS timestamptz_ops USING bloomfilter IS 'equality of timestamptz';
+COMMENT ON OPERATOR FAMILY timestamptz_ops USING bloomfilter IS 'equality of timestamptz';
+COMMENT ON OPERATOR CLASS interval_ops USING bloomfilter IS 'equality of interval';
+COMMENT ON OPERATOR FAMILY interval_ops USING bloomfilter IS 'equality of interval';
+COMMENT ON OPERATOR CLASS inet_ops USING bloomfilter IS 'equality of inet';
+COMMENT ON OPERATOR FAMILY inet_ops USING bloomfilter IS 'equality of inet';
+COMMENT ON OPERATOR CLASS macaddr_ops USING bloomfilter IS 'equality of macaddr';
+COMMENT ON OPERATOR FAMILY macaddr_ops USING bloomfilter IS 'equality of macaddr';
+COMMENT ON OPERATOR CLASS macaddr8_ops USING bloomfilter IS 'equality of macaddr8';
+COMMENT ON OPERATOR FAMILY macaddr8_ops USING bloomfilter IS 'equality of macaddr8';
+COMMENT ON OPERATOR CLASS bit_ops USING bloomfilter IS 'equality of bit';
+COMMENT ON OPERATOR FAMILY bit_ops USING bloomfilter IS 'equality of bit';
+COMMENT ON OPERATOR CLASS varbit_ops USING bloomfilter IS 'equality of varbit';
+COMMENT ON OPERATOR FAMILY varbit_ops USING bloomfilter IS 'equality of varbit';
+COMMENT ON OPERATOR CLASS oid_ops USING bloomfilter IS 'equality of oid';
+COMMENT ON OPERATOR FAMILY oid_ops USING bloomfilter IS 'equality of oid';
+COMMENT ON OPERATOR CLASS money_ops USING bloomfilter IS 'equality of money';
+COMMENT ON OPERATOR FAMILY money_ops USING bloomfilter IS 'equality of money';
+COMMENT ON OPERATOR CLASS xid8_ops USING bloomfilter IS 'equality of xid8';
+COMMENT ON OPERATOR FAMILY xid8_ops USING bloomfilter IS 'equality of xid8';
+COMMENT ON OPERATOR CLASS pg_lsn_ops USING bloomfilter IS 'equality of pg_lsn';
+COMMENT ON OPERATOR FAMILY pg_lsn_ops USING bloomfilter IS 'equality of pg_lsn';
+COMMENT ON OPERATOR CLASS jsonb_ops USING bloomfilter IS 'equality of jsonb';
+COMMENT ON OPERATOR FAMILY jsonb_ops USING bloomfilter IS 'equality of jsonb';
+COMMENT ON OPERATOR CLASS array_ops USING bloomfilter IS 'equality of anyarray';
+COMMENT ON OPERATOR FAMILY array_ops USING bloomfilter IS 'equality of anyarray';
+COMMENT ON OPERATOR CLASS record_ops USING bloomfilter IS 'equality of record';
+COMMENT ON OPERATOR FAMILY record_ops USING bloomfilter IS 'equality of record';
+COMMENT ON OPERATOR CLASS range_ops USING bloomfilter IS 'equality of anyrange';
+COMMENT ON OPERATOR FAMILY range_ops USING bloomfilter IS 'equality of anyrange';
+COMMENT ON OPERATOR CLASS multirange_ops USING bloomfilter IS 'equality of anymultirange';
+COMMENT ON OPERATOR FAMILY multirange_ops USING bloomfilter IS 'equality of anymultirange';
+
+------------------------------------------------------------------
+-- Index: asking it without a query
+------------------------------------------------------------------
+
+-- These look into tables, temporary ones included: no parallel worker may.
+
+CREATE FUNCTION bloom_index_contains(relation regclass, column_name text, key anycompatible) RETURNS boolean
+  AS 'MODULE_PATHNAME' LANGUAGE C STABLE STRICT PARALLEL RESTRICTED COST 10;
+CREATE FUNCTION bloom_index_contains_each(relation regclass, column_name text, keys anycompatiblearray) RETURNS boolean[]
+  AS 'MODULE_PATHNAME' LANGUAGE C STABLE STRICT PARALLEL RESTRICTED COST 100;
+CREATE FUNCTION bloom_index_partitions(relation regclass, column_name text, key anycompatible) RETURNS SETOF regclass
+  AS 'MODULE_PATHNAME' LANGUAGE C STABLE STRICT PARALLEL RESTRICTED COST 1000 ROWS 3;
+CREATE FUNCTION bloom_find(row_type anyelement, column_name text, key anycompatible) RETURNS SETOF anyelement
+  AS 'MODULE_PATHNAME' LANGUAGE C STABLE PARALLEL RESTRICTED COST 1000 ROWS 10;
+
+COMMENT ON FUNCTION bloom_index_contains(regclass, text, anycompatible) IS 'false if the table certainly has no row with this key';
+COMMENT ON FUNCTION bloom_index_contains_each(regclass, text, anycompatiblearray) IS 'the same for each key of an array';
+COMMENT ON FUNCTION bloom_index_partitions(regclass, text, anycompatible) IS 'the partitions that may have a row with this key';
+COMMENT ON FUNCTION bloom_find(anyelement, text, anycompatible) IS 'the rows with this key, reading only partitions that may have one';
+
+------------------------------------------------------------------
+-- Index: looking into it
+------------------------------------------------------------------
+
+CREATE FUNCTION bloom_index_export(index regclass) RETURNS bloom
+  AS 'MODULE_PATHNAME' LANGUAGE C STABLE STRICT PARALLEL RESTRICTED COST 10000;
+CREATE FUNCTION bloom_index_stats(index regclass, OUT layers integer, OUT keys bigint, OUT capacity bigint,
+    OUT bytes bigint, OUT fill double precision, OUT target_fpp double precision, OUT fpp double precision,
+    OUT stale double precision, OUT key_class text, OUT advice text)
+  AS 'MODULE_PATHNAME' LANGUAGE C STABLE STRICT PARALLEL RESTRICTED COST 10000;
+CREATE FUNCTION bloom_index_check(index regclass) RETURNS bigint
+  AS 'MODULE_PATHNAME' LANGUAGE C STABLE STRICT PARALLEL RESTRICTED COST 100000;
+
+COMMENT ON FUNCTION bloom_index_export(regclass) IS 'a copy of the index as a filter';
+COMMENT ON FUNCTION bloom_index_stats(regclass) IS 'size, keys and false-positive probability of an index, and what to do about them';
+COMMENT ON FUNCTION bloom_index_check(regclass) IS 'the number of rows that the index lacks, which is 0';

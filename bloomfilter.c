@@ -8,7 +8,18 @@
  * (src/value.c) or, while it changes, an object (src/builder.c).  The types
  * `bloom` and `cuckoo` share all of that.  The files that SQL calls are named
  * after what a user does: contains, change, aggregate, sets, stats, io, planner.
+ * An index (src/index) keeps the same lines on pages of its own.
  */
 #include "src/compat.h"
 
+#include "src/index/index.h"
+
 BF_MODULE_MAGIC;
+
+PGDLLEXPORT void _PG_init(void);
+
+void
+_PG_init(void)
+{
+	bfindex_define_options();
+}

@@ -76,6 +76,86 @@
 	array_iter_next(iterator, isnull, i, length, by_value, align)
 #endif
 
+/* ----------------------------------------------------------------
+ * The index
+ * ----------------------------------------------------------------
+ */
+
+/* A page in memory that can be read and written by the storage manager. */
+#if PG_VERSION_NUM >= 160000
+#define BfAlignedBlock		PGIOAlignedBlock
+#else
+#define BfAlignedBlock		PGAlignedBlock
+#endif
+
+/* A new page at the end of a relation that nobody else extends, locked exclusively. */
+#if PG_VERSION_NUM >= 160000
+#define bf_extend_relation(relation, fork) \
+	ExtendBufferedRel(BMR_REL(relation), fork, NULL, EB_LOCK_FIRST)
+#else
+#define bf_extend_relation(relation, fork) \
+	ReadBufferExtended(relation, fork, P_NEW, RBM_ZERO_AND_LOCK, NULL)
+#endif
+
+/* The next number of a sort in ascending order. */
+#if PG_VERSION_NUM >= 160000
+#define bf_tuplesort_getdatum(sort, value, isnull) \
+	tuplesort_getdatum(sort, true, false, value, isnull, NULL)
+#else
+#define bf_tuplesort_getdatum(sort, value, isnull) \
+	tuplesort_getdatum(sort, true, value, isnull, NULL)
+#endif
+
+/* EXPLAIN ANALYZE counts searches of an index since 18. */
+#if PG_VERSION_NUM >= 180000
+#define bf_count_index_search(scan) \
+	do { \
+		if ((scan)->instrument != NULL) \
+			(scan)->instrument->nsearches++; \
+	} while (0)
+#else
+#define bf_count_index_search(scan)	((void) 0)
+#endif
+
+#if PG_VERSION_NUM >= 170000
+#define bf_estimate_array_length(root, node)	estimate_array_length(root, node)
+#else
+#define bf_estimate_array_length(root, node)	estimate_array_length(node)
+#endif
+
+/* A handler returns its routine: since 19 as a constant, before as memory of its own. */
+#if PG_VERSION_NUM >= 190000
+#define BF_RETURN_ROUTINE(routine)	PG_RETURN_POINTER(&(routine))
+#else
+#define BF_RETURN_ROUTINE(routine) \
+	do { \
+		IndexAmRoutine *copy = makeNode(IndexAmRoutine); \
+		*copy = (routine); \
+		PG_RETURN_POINTER(copy); \
+	} while (0)
+#endif
+
+/* Whose rights a relation is read with, in the planner. */
+#if PG_VERSION_NUM >= 160000
+#define bf_relation_user(rel, rte)	(OidIsValid((rel)->userid) ? (rel)->userid : GetUserId())
+#else
+#define bf_relation_user(rel, rte)	(OidIsValid((rte)->checkAsUser) ? (rte)->checkAsUser : GetUserId())
+#endif
+
+/* The number of a transaction of this session. */
+#if PG_VERSION_NUM >= 170000
+#define BF_LOCAL_TRANSACTION	(MyProc->vxid.lxid)
+#else
+#define BF_LOCAL_TRANSACTION	(MyProc->lxid)
+#endif
+
+/* Functions of the owner of a table see no search_path but a safe one, since 17. */
+#if PG_VERSION_NUM >= 170000
+#define bf_restrict_search_path()	RestrictSearchPath()
+#else
+#define bf_restrict_search_path()	((void) 0)
+#endif
+
 /*
  * Since PostgreSQL 18, PL/pgSQL lets a function change a variable in place in
  * "f := bloom_add(f, x)".  That needs the function to return its result as an

@@ -26,6 +26,8 @@ struct KeyType
 	uint64		(*hash) (KeyType *type, Datum value);
 	Oid			typid;			/* base type */
 	Oid			collation;
+	bool		has_labels;		/* hashes labels of an enum, which can be
+								 * renamed */
 	MemoryContext context;		/* where this struct and its parts live */
 	void	   *private;		/* more on nested types and server procs */
 	char		name_buffer[BF_MAX_CLASS_NAME];

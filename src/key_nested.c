@@ -148,6 +148,7 @@ key_set_array(KeyType *type, Oid element)
 	get_typlenbyvalalign(element, &private->typlen, &private->typbyval, &private->typalign);
 	type->private = private;
 	type->hash = key_hash_array_datum;
+	type->has_labels = private->element->has_labels;
 	key_set_class_name(type, private->element->class.scheme,
 					   psprintf("%s[]", key_class_label(&private->element->class)));
 }
@@ -189,6 +190,7 @@ key_set_record_columns(KeyType *type, TupleDesc desc, uint64 identifier)
 		appendStringInfo(&label, "%c%s", label.len == 0 ? '(' : ',',
 						 key_class_label(&private->columns[i]->class));
 		scheme = Max(scheme, private->columns[i]->class.scheme);
+		type->has_labels |= private->columns[i]->has_labels;
 	}
 	appendStringInfoString(&label, label.len == 0 ? "()" : ")");
 	key_set_class_name(type, scheme, label.data);
@@ -344,6 +346,7 @@ key_set_range(KeyType *type, bool multirange)
 	private->element = key_type(element->type_id, private->range->rng_collation, type->context);
 	type->private = private;
 	type->hash = multirange ? key_hash_multirange_datum : key_hash_range_datum;
+	type->has_labels = private->element->has_labels;
 	key_set_class_name(type, private->element->class.scheme,
 					   psprintf(multirange ? "multirange(%s)" : "range(%s)",
 								key_class_label(&private->element->class)));

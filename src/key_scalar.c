@@ -440,5 +440,6 @@ void
 key_set_enum(KeyType *type)
 {
 	type->hash = key_hash_enum_datum;
+	type->has_labels = true;
 	key_set_class_of_type(type, BF_SCHEME_CANONICAL, "enum");
 }

@@ -156,7 +156,7 @@ largest_load(double fpp, unsigned groups, unsigned probes)
 /*
  * The best number of probes and its load for a target.  The search takes about
  * a millisecond, so the answers of the last few targets are kept: a query asks
- * for one target as often as it has groups.
+ * for one target as often as it has groups of rows.
  */
 static void
 solve_load(double fpp, unsigned groups, uint8_t *probes, uint64_t *load)
@@ -164,6 +164,7 @@ solve_load(double fpp, unsigned groups, uint8_t *probes, uint64_t *load)
 	static struct
 	{
 		double		fpp;
+		unsigned	groups;
 		uint8_t		probes;
 		uint64_t	load;
 	}			memo[8];
@@ -171,7 +172,7 @@ solve_load(double fpp, unsigned groups, uint8_t *probes, uint64_t *load)
 
 	for (unsigned i = 0; i < 8; i++)
 	{
-		if (memo[i].load > 0 && memo[i].fpp == fpp)
+		if (memo[i].load > 0 && memo[i].fpp == fpp && memo[i].groups == groups)
 		{
 			*probes = memo[i].probes;
 			*load = memo[i].load;
@@ -191,6 +192,7 @@ solve_load(double fpp, unsigned groups, uint8_t *probes, uint64_t *load)
 		}
 	}
 	memo[next].fpp = fpp;
+	memo[next].groups = groups;
 	memo[next].probes = *probes;
 	memo[next].load = *load;
 	next = (next + 1) % 8;
@@ -268,6 +270,21 @@ bf_shape_for(uint64_t capacity, double fpp)
 	if (shape.words < 2)
 		shape.words = 2;
 	shape.words = foldable(shape.words) * BF_LINE_WORDS;
+	return shape;
+}
+
+/*
+ * The shape of `lines` lines in which every key touches one line only, whatever
+ * that costs in space, and the number of keys that they hold within fpp.
+ */
+bf_shape
+bf_shape_of_lines(uint64_t lines, double fpp, uint64_t *capacity)
+{
+	bf_shape	shape = {lines * BF_LINE_WORDS, 1, 0};
+	uint64_t	load;
+
+	solve_load(fpp, 1, &shape.probes, &load);
+	*capacity = lines * load / LOAD_UNIT;
 	return shape;
 }
 

@@ -35,6 +35,7 @@ typedef struct bf_shape
 #define BF_UNSIZED		((bf_shape) {0, 0, 0})
 
 extern bf_shape bf_shape_for(uint64_t capacity, double fpp);
+extern bf_shape bf_shape_of_lines(uint64_t lines, double fpp, uint64_t *capacity);
 extern uint64_t bf_shape_capacity(bf_shape shape, double fpp);
 extern double bf_shape_fpp(bf_shape shape, uint64_t keys);
 extern uint64_t bf_shape_bits_set(bf_shape shape, uint64_t keys);

@@ -1,0 +1,424 @@
+/*
+ * build.c
+ *		Building the index from a table.
+ *
+ * The hashes of all keys are collected and sorted.  That tells how many distinct
+ * keys there are, and so how large the index has to be; and since lines are in the
+ * order of the hashes, it is then written page by page.
+ *
+ * Hashes are kept in memory as long as half of maintenance_work_mem suffices, with
+ * repetitions removed when it gets full.  If it does not, they go to the server's
+ * external sort, which has the other half.
+ *
+ * An index over no rows is sized by what is known otherwise: the capacity that the
+ * user declared, or the keys of the largest sibling of a partition.  If nothing is
+ * known it begins small and grows.
+ */
+#include "../compat.h"
+
+#include "access/table.h"
+#include "access/tableam.h"
+#include "access/xloginsert.h"
+#include "catalog/index.h"
+#include "catalog/partition.h"
+#include "catalog/pg_inherits.h"
+#include "catalog/pg_opfamily.h"
+#include "catalog/pg_operator.h"
+#include "catalog/pg_type.h"
+#include "commands/extension.h"
+#include "commands/progress.h"
+#include "catalog/dependency.h"
+#include "miscadmin.h"
+#include "nodes/execnodes.h"
+#include "partitioning/partdesc.h"
+#include "pgstat.h"
+#include "storage/lmgr.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/tuplesort.h"
+
+#include "../core/hashlist.h"
+#include "../server.h"
+#include "index.h"
+
+/* Room for further keys in an index that was built over some: a quarter. */
+#define HEAD_ROOM(keys)		((keys) + (keys) / 4)
+
+/* As many keys are sorted in memory at most. */
+#define MAX_IN_MEMORY		(UINT64CONST(1) << 28)
+#define FIRST_IN_MEMORY		1024
+
+#define PHASE_SORT			2
+#define PHASE_WRITE			3
+
+/* ----------------------------------------------------------------
+ * Collecting hashes
+ * ----------------------------------------------------------------
+ */
+
+typedef struct Collection
+{
+	KeyType    *key;
+	MemoryContext scratch;		/* for hashing one value */
+	double		rows;
+
+	/* in memory */
+	uint64	   *hashes;
+	uint64		n;
+	uint64		sorted;			/* length of the sorted, distinct prefix */
+	uint64		room;
+	uint64		most;			/* as much room as there may be */
+
+	/* on disk, if they became too many */
+	Tuplesortstate *sort;
+
+	uint64		next;			/* to read in memory */
+} Collection;
+
+/* Signed numbers in the order of unsigned hashes. */
+#define SORTED_AS_SIGNED(hash)	((hash) ^ (UINT64CONST(1) << 63))
+
+static void
+collection_sort(Collection *collection)
+{
+	collection->n = bf_hashes_sort_unique(server_host(NULL), collection->hashes, collection->n, collection->sorted);
+	collection->sorted = collection->n;
+}
+
+static void
+collection_put_to_disk(Collection *collection, uint64 hash)
+{
+	tuplesort_putdatum(collection->sort, Int64GetDatum((int64) SORTED_AS_SIGNED(hash)), false);
+}
+
+/* There is no room for another hash: make some. */
+static void
+collection_make_room(Collection *collection)
+{
+	if (collection->room == collection->most)
+	{
+		collection_sort(collection);
+		if (collection->n <= collection->most / 2)
+			return;
+		collection->sort = tuplesort_begin_datum(INT8OID, Int8LessOperator, InvalidOid, false,
+												 maintenance_work_mem / 2, NULL, TUPLESORT_RANDOMACCESS);
+		for (uint64 i = 0; i < collection->n; i++)
+		{
+			if (i % BF_POLL_EVERY == 0)
+				CHECK_FOR_INTERRUPTS();
+			collection_put_to_disk(collection, collection->hashes[i]);
+		}
+		pfree(collection->hashes);
+		collection->hashes = NULL;
+		return;
+	}
+	collection->room = Min(collection->room * 2, collection->most);
+	collection->hashes = repalloc_huge(collection->hashes, collection->room * sizeof(uint64));
+}
+
+static void
+collection_add(Relation index, ItemPointer tid, Datum *values, bool *isnull, bool alive, void *arg)
+{
+	Collection *collection = arg;
+	MemoryContext caller;
+	uint64		hash;
+
+	if (isnull[0])
+		return;
+	caller = MemoryContextSwitchTo(collection->scratch);
+	hash = bfindex_hash(collection->key, values[0]);
+	MemoryContextSwitchTo(caller);
+	MemoryContextReset(collection->scratch);
+	collection->rows += 1;
+	if (collection->sort == NULL && collection->n == collection->room)
+		collection_make_room(collection);
+	if (collection->sort != NULL)
+		collection_put_to_disk(collection, hash);
+	else
+		collection->hashes[collection->n++] = hash;
+}
+
+/* The next hash in ascending order; false at the end. */
+static bool
+collection_next(Collection *collection, uint64 *hash)
+{
+	Datum		value;
+	bool		isnull;
+
+	if (collection->sort == NULL)
+	{
+		if (collection->next == collection->n)
+			return false;
+		*hash = collection->hashes[collection->next++];
+		return true;
+	}
+	if (!bf_tuplesort_getdatum(collection->sort, &value, &isnull))
+		return false;
+	*hash = SORTED_AS_SIGNED((uint64) DatumGetInt64(value));
+	return true;
+}
+
+/* Sort all hashes; returns how many are distinct.  They are read from the start. */
+static uint64
+collection_finish(Collection *collection)
+{
+	uint64		distinct = 0;
+	uint64		last = 0;
+	uint64		hash;
+
+	if (collection->sort == NULL)
+	{
+		collection_sort(collection);
+		return collection->n;
+	}
+	tuplesort_performsort(collection->sort);
+	for (uint64 i = 0; collection_next(collection, &hash); i++)
+	{
+		if (i % BF_POLL_EVERY == 0)
+			CHECK_FOR_INTERRUPTS();
+		distinct += distinct == 0 || hash != last;
+		last = hash;
+	}
+	tuplesort_rescan(collection->sort);
+	return distinct;
+}
+
+/* ----------------------------------------------------------------
+ * Size
+ * ----------------------------------------------------------------
+ */
+
+/* The keys that this index of a sibling has, if it is one like ours. */
+static uint64
+keys_of_sibling_index(Oid oid, const char *column, const KeyClass *class)
+{
+	Relation	index;
+	KeyClass	of_index;
+	uint64		keys = 0;
+
+	if (!ConditionalLockRelationOid(oid, AccessShareLock))
+		return 0;
+	index = try_index_open(oid, NoLock);
+	if (index == NULL)
+		return 0;
+	if (bfindex_is(index) && index->rd_index->indisvalid &&
+		strcmp(NameStr(TupleDescAttr(RelationGetDescr(index), 0)->attname), column) == 0)
+	{
+		of_index = bfindex_class(index);
+		if (key_class_equal(&of_index, class))
+			keys = bfindex_estimate_keys(index);
+	}
+	index_close(index, AccessShareLock);
+	return keys;
+}
+
+/*
+ * The keys of the largest sibling of a partition: a new partition will often
+ * become as large.  A sibling that is locked by others is passed over; so is the
+ * default partition, which is like no other.
+ */
+static uint64
+keys_of_siblings(Relation heap, Relation index, const KeyClass *class)
+{
+	const char *column = NameStr(TupleDescAttr(RelationGetDescr(index), 0)->attname);
+	Oid			parent;
+	List	   *siblings;
+	ListCell   *cell;
+	uint64		most = 0;
+
+	if (!heap->rd_rel->relispartition)
+		return 0;
+	parent = get_partition_parent(RelationGetRelid(heap), true);
+	siblings = find_inheritance_children(parent, NoLock);
+	foreach(cell, siblings)
+	{
+		Oid			sibling = lfirst_oid(cell);
+		Relation	table;
+
+		CHECK_FOR_INTERRUPTS();
+		if (sibling == RelationGetRelid(heap) || sibling == get_default_partition_oid(parent) ||
+			!ConditionalLockRelationOid(sibling, AccessShareLock))
+			continue;
+		table = try_table_open(sibling, NoLock);
+		if (table == NULL)
+			continue;
+		if (table->rd_rel->relkind == RELKIND_RELATION && !RELATION_IS_OTHER_TEMP(table))
+		{
+			ListCell   *index_cell;
+
+			foreach(index_cell, RelationGetIndexList(table))
+				most = Max(most, keys_of_sibling_index(lfirst_oid(index_cell), column, class));
+		}
+		table_close(table, AccessShareLock);
+	}
+	return most;
+}
+
+/* What the new index is like, for a number of keys. */
+static BfindexMeta
+bfindex_new_meta(Relation heap, Relation index, const KeyClass *class, uint64 keys)
+{
+	const BfindexOptions *options = (const BfindexOptions *) index->rd_options;
+	int			declared = options != NULL ? options->capacity : BFINDEX_NO_CAPACITY;
+	BfindexMeta meta = {BFINDEX_META_MAGIC, BFINDEX_VERSION};
+	uint64		capacity;
+
+	meta.fpp = options != NULL ? options->fpp : BFINDEX_DEFAULT_FPP;
+	meta.scheme = class->scheme;
+	meta.class = class->code;
+	meta.name_length = class->name_length;
+	if (class->name_length > 0)
+		memcpy(meta.name, class->name, class->name_length);
+	meta.layers = 1;
+
+	if (declared != BFINDEX_NO_CAPACITY)
+		capacity = Max((uint64) declared, keys);
+	else
+	{
+		if (keys == 0 && heap != NULL)
+			keys = keys_of_siblings(heap, index, class);
+		capacity = HEAD_ROOM(keys);
+	}
+	meta.layer[0] = bfindex_first_layer(meta.fpp, capacity, true);
+
+	/* less than fills a page says nothing about the size to come */
+	if (declared == BFINDEX_NO_CAPACITY && keys < meta.layer[0].page_keys)
+		meta.layer[0] = bfindex_first_layer(meta.fpp, capacity, false);
+	return meta;
+}
+
+/* ----------------------------------------------------------------
+ * Writing
+ * ----------------------------------------------------------------
+ */
+
+/* Write all pages; `collection` NULL if there are no keys. */
+static void
+bfindex_write(Relation index, ForkNumber fork, const BfindexMeta *meta, Collection *collection)
+{
+	const BfindexLayer *layer = &meta->layer[0];
+	Buffer		buffer = bf_extend_relation(index, fork);
+	uint64		hash = 0;
+	bool		more = collection != NULL && collection_next(collection, &hash);
+
+	Assert(BufferGetBlockNumber(buffer) == BFINDEX_META_BLOCK);
+	bfindex_init_meta_page(BufferGetPage(buffer), meta);
+	MarkBufferDirty(buffer);
+	UnlockReleaseBuffer(buffer);
+
+	for (BlockNumber i = 0; i < layer->pages; i++)
+	{
+		Page		page;
+		uint64		line;
+
+		CHECK_FOR_INTERRUPTS();
+		buffer = bf_extend_relation(index, fork);
+		Assert(BufferGetBlockNumber(buffer) == layer->first + i);
+		page = BufferGetPage(buffer);
+		bfindex_init_page(page, 0);
+		while (more && (line = bfindex_line(layer, hash)) / BFINDEX_PAGE_LINES == i)
+		{
+			((BfindexPage *) page)->bits_set +=
+				bf_line_set(bfindex_page_lines(page) + line % BFINDEX_PAGE_LINES * BF_LINE_BYTES,
+							BF_LINE_BITS, layer->probes, hash);
+			more = collection_next(collection, &hash);
+		}
+		MarkBufferDirty(buffer);
+		UnlockReleaseBuffer(buffer);
+	}
+	Assert(!more);
+	if (RelationNeedsWAL(index) || fork == INIT_FORKNUM)
+		log_newpage_range(index, fork, 0, layer->first + layer->pages, true);
+}
+
+/* Can keys of this type be in an index?  An error if not. */
+static void
+bfindex_check_key(Relation index, const KeyType *key)
+{
+	Oid			extension = getExtensionOfObject(OperatorFamilyRelationId, index->rd_opfamily[0]);
+	char	   *name = OidIsValid(extension) ? get_extension_name(extension) : NULL;
+	const char *type = format_type_be(TupleDescAttr(RelationGetDescr(index), 0)->atttypid);
+
+	if (name == NULL || strcmp(name, "bloomfilter") != 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("access method \"bloomfilter\" has operator classes of its own only"),
+				 errdetail("It hashes keys by their type, which need not agree with the operators of another class.")));
+	if (key->class.scheme != BF_SCHEME_CANONICAL)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("values of type %s cannot be keys of a bloomfilter index", type),
+				 errdetail("They are hashed by a function of another extension, which may change with its version."),
+				 errhint("Index an expression of a built-in type, such as lower(column::text).")));
+	if (key->has_labels)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("values of type %s cannot be keys of a bloomfilter index", type),
+				 errdetail("Values of an enum are known by their labels, which ALTER TYPE ... RENAME VALUE changes.")));
+}
+
+IndexBuildResult *
+bfindex_build(Relation heap, Relation index, struct IndexInfo *info)
+{
+	Collection	collection = {0};
+	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "bloomfilter index build", ALLOCSET_DEFAULT_SIZES);
+	MemoryContext caller = MemoryContextSwitchTo(context);
+	IndexBuildResult *result;
+	BfindexMeta meta;
+	uint64		keys;
+	double		rows;
+
+	if (RelationGetNumberOfBlocks(index) != 0)
+		elog(ERROR, "index \"%s\" already contains data", RelationGetRelationName(index));
+	collection.key = bfindex_key_type(index, context);
+	bfindex_check_key(index, collection.key);
+	collection.scratch = AllocSetContextCreate(context, "bloomfilter index key", ALLOCSET_SMALL_SIZES);
+	collection.most = Min((uint64) maintenance_work_mem * 1024 / 2 / sizeof(uint64), MAX_IN_MEMORY);
+	collection.room = FIRST_IN_MEMORY;
+	collection.hashes = palloc(collection.room * sizeof(uint64));
+
+	rows = table_index_build_scan(heap, index, info, true, true, collection_add, &collection, NULL);
+
+	pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE, PHASE_SORT);
+	keys = collection_finish(&collection);
+	pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE, PHASE_WRITE);
+	meta = bfindex_new_meta(heap, index, &collection.key->class, keys);
+	bfindex_write(index, MAIN_FORKNUM, &meta, &collection);
+	bfindex_forget_meta(index);
+
+	if (collection.sort != NULL)
+		tuplesort_end(collection.sort);
+	MemoryContextSwitchTo(caller);
+	result = palloc(sizeof(IndexBuildResult));
+	result->heap_tuples = rows;
+	result->index_tuples = collection.rows;
+	MemoryContextDelete(context);
+	return result;
+}
+
+/* The index that an unlogged table has after a crash: of no keys. */
+void
+bfindex_buildempty(Relation index)
+{
+	KeyType    *key = bfindex_key_type(index, CurrentMemoryContext);
+	BfindexMeta meta = bfindex_new_meta(NULL, index, &key->class, 0);
+
+	bfindex_write(index, INIT_FORKNUM, &meta, NULL);
+}
+
+char *
+bfindex_buildphasename(int64 phase)
+{
+	switch (phase)
+	{
+		case PROGRESS_CREATEIDX_SUBPHASE_INITIALIZE:
+			return "hashing keys";
+		case PHASE_SORT:
+			return "sorting hashes";
+		case PHASE_WRITE:
+			return "writing pages";
+		default:
+			return NULL;
+	}
+}

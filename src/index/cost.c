@@ -1,0 +1,160 @@
+/*
+ * cost.c
+ *		What a scan of the index costs.
+ *
+ * A scan reads a page of the index, and then nothing of the table, or all of it.
+ * What decides is the probability of a hit:
+ *
+ *	- If the key is known when the query is planned, the index is asked.  The answer
+ *	  informs the cost alone: rows may come before the plan is executed.
+ *	- If it is not, as in a generic plan, one question in ten is assumed to be a hit.
+ *	  Who makes this index expects misses, or many partitions of which few have the
+ *	  key; where hits are the rule, another index is chosen or should be made.
+ *	- On the inner side of a nested loop every question is assumed to be one, and
+ *	  to read the whole table anew.  A wrong estimate of the number of loops would
+ *	  cost a scan of the table for each.
+ *
+ * The server computes the cost of the table's pages itself, from the share of rows
+ * that the index says it selects: for N rows of a table of T pages it expects
+ * 2TN / (2T + N) pages to be read.  That is hT if N = 2hT / (2 - h), which is what we
+ * say.  It is less than the rows on those pages; the time for the others is added
+ * to the cost of the index.
+ */
+#include "../compat.h"
+
+#include <math.h>
+
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "miscadmin.h"
+#include "nodes/nodeFuncs.h"
+#include "nodes/pathnodes.h"
+#include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
+#include "parser/parsetree.h"
+#include "utils/acl.h"
+#include "utils/lsyscache.h"
+#include "utils/selfuncs.h"
+#include "utils/spccache.h"
+
+#include "index.h"
+
+#define HIT_OF_UNKNOWN_KEY		0.1
+
+/*
+ * May the planner ask the index?  The answer shows in EXPLAIN, so only on behalf of
+ * one who may read the column, and not past a security barrier.  The rights to a
+ * partition are those to the table that the query names.
+ */
+static bool
+bfindex_may_ask(PlannerInfo *root, IndexOptInfo *info)
+{
+	Index		relid = info->rel->relid;
+	AttrNumber	column = info->indexkeys[0];
+	RangeTblEntry *rte;
+	Oid			user;
+
+	if (info->hypothetical || root->qual_security_level > 0)
+		return false;
+	while (root->append_rel_array != NULL && root->append_rel_array[relid] != NULL)
+	{
+		AppendRelInfo *child = root->append_rel_array[relid];
+
+		if (planner_rt_fetch(child->parent_relid, root)->rtekind != RTE_RELATION)
+			break;				/* UNION ALL: the table itself is named */
+		column = column > 0 && column <= child->num_child_cols ? child->parent_colnos[column - 1] : 0;
+		relid = child->parent_relid;
+	}
+	rte = planner_rt_fetch(relid, root);
+	if (rte->securityQuals != NIL)
+		return false;
+	user = bf_relation_user(find_base_rel(root, relid), rte);
+	return pg_class_aclcheck(rte->relid, user, ACL_SELECT) == ACLCHECK_OK ||
+		(column > 0 && pg_attribute_aclcheck(rte->relid, column, user, ACL_SELECT) == ACLCHECK_OK);
+}
+
+/* May the table have a row that meets this condition on a constant? */
+static bool
+bfindex_ask(Relation index, Node *clause, const Const *key)
+{
+	Oid			type = key->consttype;
+
+	if (key->constisnull)
+		return false;
+	if (IsA(clause, ScalarArrayOpExpr))
+		return bfindex_contains_element(index, key->constvalue, NULL);
+	return bfindex_contains_any(index, type, &key->constvalue, &key->constisnull, 1, NULL);
+}
+
+/* The probability that a scan reads the table, and the keys that it asks for. */
+static double
+bfindex_hit_probability(PlannerInfo *root, IndexPath *path, double *keys)
+{
+	Relation	index = NULL;
+	bool		may_ask = bfindex_may_ask(root, path->indexinfo);
+	double		hit = 1;
+	ListCell   *cell;
+
+	*keys = 0;
+	foreach(cell, path->indexclauses)
+	{
+		IndexClause *index_clause = lfirst_node(IndexClause, cell);
+		ListCell   *qual;
+
+		foreach(qual, index_clause->indexquals)
+		{
+			Node	   *clause = (Node *) lfirst_node(RestrictInfo, qual)->clause;
+			Node	   *key = IsA(clause, ScalarArrayOpExpr) ? lsecond(((ScalarArrayOpExpr *) clause)->args) :
+				IsA(clause, OpExpr) ? get_rightop(clause) : NULL;
+			double		elements = IsA(clause, ScalarArrayOpExpr) ? bf_estimate_array_length(root, key) : 1;
+			double		one;
+
+			*keys += elements;
+			if (key != NULL && IsA(key, Const) && may_ask)
+			{
+				if (index == NULL)
+					index = index_open(path->indexinfo->indexoid, NoLock);
+				one = bfindex_ask(index, clause, (Const *) key) ? 1 : BFINDEX_DEFAULT_FPP;
+			}
+			else
+				one = 1 - pow(1 - HIT_OF_UNKNOWN_KEY, elements);
+			hit = Min(hit, one);
+		}
+	}
+	if (index != NULL)
+		index_close(index, NoLock);
+	return hit;
+}
+
+void
+bfindex_costestimate(PlannerInfo *root, IndexPath *path, double loop_count,
+					 Cost *startup_cost, Cost *total_cost, Selectivity *selectivity,
+					 double *correlation, double *pages)
+{
+	RelOptInfo *rel = path->indexinfo->rel;
+	double		table_pages = Max(rel->pages, 1);
+	double		tuples = Max(rel->tuples, 1);
+	double		keys;
+	double		hit = bfindex_hit_probability(root, path, &keys);
+	double		selected;
+	double		index_random_cost;
+	double		table_page_cost;
+	Cost		cpu_per_tuple = cpu_tuple_cost + cpu_operator_cost;
+
+	if (loop_count > 1 || path->path.param_info != NULL)
+		hit = 1;
+	get_tablespace_page_costs(path->indexinfo->reltablespace, &index_random_cost, NULL);
+	get_tablespace_page_costs(rel->reltablespace, NULL, &table_page_cost);
+
+	selected = Min(2 * hit * table_pages / (2 - hit), tuples);
+	*selectivity = selected / tuples;
+	*startup_cost = 0;
+	*total_cost = keys * (index_random_cost + cpu_operator_cost) +
+		(hit * tuples - Min(selected, hit * tuples)) * cpu_per_tuple + hit * table_pages * cpu_operator_cost;
+
+	/* what the server takes for cached from one loop to the next is not */
+	if (loop_count > 1 || path->path.param_info != NULL)
+		*total_cost += table_pages * table_page_cost;
+	*correlation = 0;
+	*pages = path->indexinfo->pages;
+}

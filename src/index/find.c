@@ -1,0 +1,153 @@
+/*
+ * find.c
+ *		bloom_find(row_type, column, key): the rows of a table with this key.
+ *
+ * A query over many partitions pays for each of them in planning and at the start of
+ * the executor, even if its index says "no".  Here the indexes are asked first, and
+ * only for the partitions that may have the key is there a query.
+ *
+ * The function is STABLE, so everything below runs in the snapshot of the query that
+ * calls it, which was taken before the first index is asked: a row that moves from
+ * one partition to another meanwhile is seen where it was.
+ *
+ * The result is that of "SELECT * FROM table WHERE column = key".  That very query is
+ * run where partitions must not be read by themselves: if the user may read the
+ * table but not a partition, or if a policy applies to one of them.
+ */
+#include "../compat.h"
+
+#include "access/table.h"
+#include "catalog/pg_type.h"
+#include "executor/spi.h"
+#include "executor/tstoreReceiver.h"
+#include "funcapi.h"
+#include "lib/stringinfo.h"
+#include "miscadmin.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/rls.h"
+
+#include "ask.h"
+
+/* The key as the query gets it. */
+typedef struct FindKey
+{
+	Oid			type;
+	Datum		value;
+} FindKey;
+
+/*
+ * The query, as text: columns by name in the order of the row type, so that a
+ * partition may have them in another; dropped ones are NULL.  Everything is named
+ * with its schema.
+ */
+static char *
+find_query(Oid table, bool only, TupleDesc row, const char *column)
+{
+	StringInfoData query;
+	Oid			column_type = get_atttype(table, get_attnum(table, column));
+
+	initStringInfo(&query);
+	appendStringInfoString(&query, "SELECT ");
+	for (int i = 0; i < row->natts; i++)
+	{
+		Form_pg_attribute attribute = TupleDescAttr(row, i);
+
+		appendStringInfo(&query, "%s%s", i > 0 ? ", " : "",
+						 attribute->attisdropped ? "NULL::pg_catalog.int4" : quote_identifier(NameStr(attribute->attname)));
+	}
+
+	/* a literal that is meant for char(n) has come to us as text */
+	appendStringInfo(&query, " FROM %s%s WHERE %s OPERATOR(pg_catalog.=) $1%s", only ? "ONLY " : "",
+					 quote_qualified_identifier(get_namespace_name(get_rel_namespace(table)), get_rel_name(table)),
+					 quote_identifier(column), getBaseType(column_type) == BPCHAROID ? "::pg_catalog.bpchar" : "");
+	return query.data;
+}
+
+/* Run the query, its rows going to the result. */
+static void
+find_in(Oid table, bool only, ReturnSetInfo *result, const char *column, FindKey key)
+{
+	SPIExecuteOptions options = {0};
+	SPIPlanPtr	plan = SPI_prepare(find_query(table, only, result->setDesc, column), 1, &key.type);
+
+	if (plan == NULL)
+		elog(ERROR, "SPI_prepare failed: %s", SPI_result_code_string(SPI_result));
+	options.read_only = true;
+	options.params = makeParamList(1);
+	options.params->params[0] = (ParamExternData) {key.value, false, PARAM_FLAG_CONST, key.type};
+	options.dest = CreateTuplestoreDestReceiver();
+	SetTuplestoreDestReceiverParams(options.dest, result->setResult, result->econtext->ecxt_per_query_memory,
+									false, NULL, NULL);
+	if (SPI_execute_plan_extended(plan, &options) != SPI_OK_SELECT)
+		elog(ERROR, "SPI_execute_plan_extended failed");
+	SPI_freeplan(plan);
+}
+
+/* May the user read this table by itself, as it is read through its parent? */
+static bool
+may_read_alone(Oid table)
+{
+	return pg_class_aclcheck(table, GetUserId(), ACL_SELECT) == ACLCHECK_OK &&
+		check_enable_rls(table, InvalidOid, true) != RLS_ENABLED;
+}
+
+PG_FUNCTION_INFO_V1(bloom_find);
+Datum
+bloom_find(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
+	Oid			row_type = get_fn_expr_argtype(fcinfo->flinfo, 0);
+	Oid			relation = get_typ_typrelid(row_type);
+	Asked		asked = {0};
+	KeyType    *type;
+	FindKey		key;
+	uint64		hash;
+	char	   *column;
+	List	   *tables = NIL;
+	bool		alone = true;
+	ListCell   *cell;
+
+	if (!OidIsValid(relation))
+		ereport(ERROR,
+				(errcode(ERRCODE_DATATYPE_MISMATCH),
+				 errmsg("first argument of bloom_find must be of the row type of a table"),
+				 errdetail("It is of type %s.", format_type_be(row_type)),
+				 errhint("Name the table as in bloom_find(NULL::table, 'column', key).")));
+	InitMaterializedSRF(fcinfo, 0);
+	if (PG_ARGISNULL(1) || PG_ARGISNULL(2))
+		return (Datum) 0;
+
+	column = text_to_cstring(PG_GETARG_TEXT_PP(1));
+	asked.context = AllocSetContextCreate(CurrentMemoryContext, "bloomfilter index question", ALLOCSET_SMALL_SIZES);
+	ask_resolve(&asked, relation, column);
+	if (asked.attribute == InvalidAttrNumber)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_COLUMN),
+				 errmsg("bloom_find needs a column, and \"%s\" is an index", column),
+				 errhint("With an index on an expression, use bloom_index_contains() or bloom_index_partitions().")));
+	type = key_type_of_argument(fcinfo, 2);
+	key = (FindKey) {get_fn_expr_argtype(fcinfo->flinfo, 2), PG_GETARG_DATUM(2)};
+	hash = bfindex_hash(type, key.value);
+	for (int i = 0; i < asked.n && !asked.secured && alone; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (!ask_table(&asked.tables[i], &type->class, hash))
+			continue;
+		tables = lappend_oid(tables, asked.tables[i].table);
+		alone = may_read_alone(asked.tables[i].table);
+	}
+
+	SPI_connect();
+	if (asked.secured || !alone)
+		find_in(relation, false, result, column, key);
+	else
+	{
+		foreach(cell, tables)
+			find_in(lfirst_oid(cell), true, result, column, key);
+	}
+	SPI_finish();
+	return (Datum) 0;
+}

@@ -1,0 +1,166 @@
+/*
+ * insert.c
+ *		Inserting a key into the index.
+ *
+ * Three things can be found on the page of a key.  All of its bits are set: nothing
+ * is to be done, and a share lock has sufficed.  Some are not: they are set, under
+ * an exclusive lock.  Or the page is full: the key belongs to the next layer, which
+ * has to exist before the page says so, and the page has to say so before the key
+ * goes there.  Each of the three steps is logged before the next, so a crash
+ * between them leaves an index in which every key is found.
+ *
+ * That bits are set is believed only with the page locked: what another process
+ * is about to log could be lost in a crash, while our transaction, which relies on
+ * it, survives.
+ */
+#include "../compat.h"
+
+#include "nodes/execnodes.h"
+#include "storage/predicate.h"
+#include "utils/memutils.h"
+
+#include "index.h"
+#include "teststop.h"
+
+/* What is found on a page that is locked. */
+typedef enum BfindexFound
+{
+	BFINDEX_PRESENT,			/* all bits of the key */
+	BFINDEX_ELSEWHERE,			/* the page has overflowed */
+	BFINDEX_FULL,				/* it should */
+	BFINDEX_ABSENT				/* there is room for the key */
+} BfindexFound;
+
+static BfindexFound
+bfindex_look(Relation index, Buffer buffer, const BfindexLayer *layer, unsigned layer_number,
+			 unsigned line, uint64 hash)
+{
+	Page		page = BufferGetPage(buffer);
+	const BfindexPage *header = (const BfindexPage *) page;
+
+	if (!bfindex_check_page(index, buffer, layer_number))
+		return BFINDEX_ABSENT;
+	if (bf_line_test(bfindex_page_lines(page) + line * BF_LINE_BYTES, BF_LINE_BITS, layer->probes, hash))
+		return BFINDEX_PRESENT;
+	if (header->flags & BFINDEX_OVERFLOW)
+		return BFINDEX_ELSEWHERE;
+	return header->bits_set >= layer->full_bits ? BFINDEX_FULL : BFINDEX_ABSENT;
+}
+
+/* Insert into one layer; false if the key belongs to the next one. */
+static bool
+bfindex_insert_into(Relation index, const BfindexLayer *layer, unsigned layer_number, uint64 hash)
+{
+	uint64		line_of_layer = bfindex_line(layer, hash);
+	unsigned	line = (unsigned) (line_of_layer % BFINDEX_PAGE_LINES);
+	BlockNumber block = layer->first + (BlockNumber) (line_of_layer / BFINDEX_PAGE_LINES);
+	Buffer		buffer = ReadBuffer(index, block);
+	BfindexFound found;
+	int			lock = BUFFER_LOCK_SHARE;
+
+	for (;;)
+	{
+		LockBuffer(buffer, lock);
+		found = bfindex_look(index, buffer, layer, layer_number, line, hash);
+
+		/* an asker has its predicate lock before it reads the page: see it */
+		CheckForSerializableConflictIn(index, NULL, block);
+		if (lock == BUFFER_LOCK_EXCLUSIVE || found == BFINDEX_PRESENT || found == BFINDEX_ELSEWHERE)
+			break;
+		LockBuffer(buffer, BUFFER_LOCK_UNLOCK);
+		if (found == BFINDEX_FULL)
+			bfindex_grow(index, layer_number + 1);
+		lock = BUFFER_LOCK_EXCLUSIVE;
+	}
+
+	if (found == BFINDEX_FULL)
+	{
+		BfindexLayer next;
+
+		/* it may have filled up while we waited for the exclusive lock */
+		if (!bfindex_layer(index, layer_number + 1, &next))
+		{
+			LockBuffer(buffer, BUFFER_LOCK_UNLOCK);
+			bfindex_grow(index, layer_number + 1);
+			LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
+			/* others can only have set bits and flags: the page is still full */
+		}
+		bfindex_test_stop("before overflow");
+		bfindex_set_overflow(index, buffer);
+		bfindex_test_stop("after overflow");
+	}
+	else if (found == BFINDEX_ABSENT)
+		bfindex_set_key(index, buffer, line, layer, layer_number, hash);
+	UnlockReleaseBuffer(buffer);
+	return found == BFINDEX_PRESENT || found == BFINDEX_ABSENT;
+}
+
+/*
+ * The class of a row, or of what contains one, is that of its columns.  Once the
+ * row's type has changed, equal values are hashed in another way than those that
+ * the index has.
+ */
+static void
+bfindex_check_class(Relation index, const KeyClass *class)
+{
+	KeyClass	of_index = bfindex_class(index);
+
+	if (!key_class_equal(&of_index, class))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("index \"%s\" was built before the type of its column was changed",
+						RelationGetRelationName(index)),
+				 errdetail("It holds keys of class %s; this one is of class %s.",
+						   key_class_label(&of_index), key_class_label(class)),
+				 errhint("REINDEX it.")));
+}
+
+/* What is kept between the rows of one statement. */
+typedef struct BfindexInsertState
+{
+	KeyType    *key;
+	MemoryContext scratch;		/* for hashing one value */
+} BfindexInsertState;
+
+static BfindexInsertState *
+bfindex_insert_state(Relation index, struct IndexInfo *info)
+{
+	BfindexInsertState *state = info->ii_AmCache;
+
+	if (state == NULL)
+	{
+		state = MemoryContextAlloc(info->ii_Context, sizeof(BfindexInsertState));
+		state->key = bfindex_key_type(index, info->ii_Context);
+		state->scratch = AllocSetContextCreate(info->ii_Context, "bloomfilter index insert", ALLOCSET_SMALL_SIZES);
+		info->ii_AmCache = state;
+	}
+	return state;
+}
+
+bool
+bfindex_insert(Relation index, Datum *values, bool *isnull, ItemPointer tid, Relation heap,
+			   IndexUniqueCheck unique, bool unchanged, struct IndexInfo *info)
+{
+	BfindexInsertState *state;
+	BfindexLayer layer;
+	MemoryContext caller;
+	uint64		hash;
+
+	if (isnull[0])
+		return false;
+	state = bfindex_insert_state(index, info);
+	caller = MemoryContextSwitchTo(state->scratch);
+	hash = bfindex_hash(state->key, values[0]);
+	if (state->key->class.code == BF_CLASS_NAMED)
+		bfindex_check_class(index, &state->key->class);
+	MemoryContextSwitchTo(caller);
+	MemoryContextReset(state->scratch);
+
+	for (unsigned i = 0; bfindex_layer(index, i, &layer); i++)
+	{
+		if (bfindex_insert_into(index, &layer, i, hash))
+			return false;
+	}
+	bfindex_lacks_layer(index);
+	return false;
+}

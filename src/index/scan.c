@@ -1,0 +1,84 @@
+/*
+ * scan.c
+ *		Index scans: a bitmap of all pages of the table, or of none.
+ *
+ * The index cannot say where a key is, only whether it may be in the table at all.
+ * That fits a bitmap scan: the bitmap is empty, or has every page, each of which the
+ * executor then reads and checks.
+ */
+#include "../compat.h"
+
+#include "access/relscan.h"
+#include "access/table.h"
+#include "catalog/index.h"
+#include "miscadmin.h"
+#include "nodes/tidbitmap.h"
+#include "pgstat.h"
+
+#include "index.h"
+
+IndexScanDesc
+bfindex_beginscan(Relation index, int keys, int orderbys)
+{
+	return RelationGetIndexScan(index, keys, orderbys);
+}
+
+void
+bfindex_rescan(IndexScanDesc scan, ScanKey keys, int nkeys, ScanKey orderbys, int norderbys)
+{
+	if (keys != NULL && scan->numberOfKeys > 0)
+		memmove(scan->keyData, keys, scan->numberOfKeys * sizeof(ScanKeyData));
+}
+
+void
+bfindex_endscan(IndexScanDesc scan)
+{
+}
+
+/* May the table have a row that meets this condition? */
+static bool
+bfindex_may_match(IndexScanDesc scan, ScanKey key)
+{
+	static const bool not_null = false;
+
+	if (key->sk_flags & SK_ISNULL)
+		return false;
+	if (key->sk_flags & SK_SEARCHARRAY)
+		return bfindex_contains_element(scan->indexRelation, key->sk_argument, scan->xs_snapshot);
+	return bfindex_contains_any(scan->indexRelation, key->sk_subtype, &key->sk_argument, &not_null, 1,
+								scan->xs_snapshot);
+}
+
+int64
+bfindex_getbitmap(IndexScanDesc scan, TIDBitmap *bitmap)
+{
+	Oid			table = IndexGetRelation(RelationGetRelid(scan->indexRelation), false);
+	Relation	heap;
+	BlockNumber blocks;
+
+	pgstat_count_index_scan(scan->indexRelation);
+	bf_count_index_search(scan);
+	for (int i = 0; i < scan->numberOfKeys; i++)
+	{
+		if (!bfindex_may_match(scan, &scan->keyData[i]))
+			return 0;
+	}
+
+	/*
+	 * The size of the table is read after the index.  A row beyond it was
+	 * inserted later than the question was asked, and no snapshot of ours can
+	 * see it.
+	 */
+	heap = table_open(table, AccessShareLock);
+	blocks = RelationGetNumberOfBlocks(heap);
+	table_close(heap, AccessShareLock);
+	for (BlockNumber block = 0; block < blocks; block++)
+	{
+		if (block % 1024 == 0)
+			CHECK_FOR_INTERRUPTS();
+		tbm_add_page(bitmap, block);
+	}
+
+	/* as BRIN does: how many rows the pages have is not known */
+	return (int64) blocks * 10;
+}
