@@ -21,10 +21,11 @@ OBJS = bloomfilter.o $(CORE) src/server.o \
        src/value.o src/builder.o src/contains.o src/change.o src/aggregate.o src/sets.o src/stats.o \
        src/io.o src/planner.o \
        src/index/handler.o src/index/page.o src/index/growth.o src/index/build.o src/index/insert.o \
-       src/index/probe.o src/index/scan.o src/index/cost.o src/index/ask.o src/index/find.o src/index/inspect.o
+       src/index/probe.o src/index/scan.o src/index/cost.o \
+       src/index/ask.o src/index/find.o src/index/inspect.o
 
 REGRESS = keys class fpp canonical input nulls aggregates states bounds sets growth stored planner plpgsql travel \
-          cuckoo cuckoo_bytes cuckoo_growth cuckoo_model catalog
+          cuckoo cuckoo_bytes cuckoo_growth cuckoo_model index index_keys index_functions index_plans catalog
 REGRESS_OPTS = --load-extension=bloomfilter --load-extension=citext
 
 # Symbols are hidden: everything that SQL calls is exported by name.

@@ -933,6 +933,8 @@ CREATE OPERATOR CLASS jsonb_ops DEFAULT FOR TYPE jsonb USING bloomfilter AS
   OPERATOR 1 pg_catalog.= (jsonb, jsonb);
 CREATE OPERATOR CLASS array_ops DEFAULT FOR TYPE anyarray USING bloomfilter AS
   OPERATOR 1 pg_catalog.= (anyarray, anyarray);
+CREATE OPERATOR CLASS enum_ops DEFAULT FOR TYPE anyenum USING bloomfilter AS
+  OPERATOR 1 pg_catalog.= (anyenum, anyenum);
 CREATE OPERATOR CLASS record_ops DEFAULT FOR TYPE record USING bloomfilter AS
   OPERATOR 1 pg_catalog.= (record, record);
 CREATE OPERATOR CLASS range_ops DEFAULT FOR TYPE anyrange USING bloomfilter AS
@@ -986,6 +988,8 @@ COMMENT ON OPERATOR CLASS jsonb_ops USING bloomfilter IS 'equality of jsonb';
 COMMENT ON OPERATOR FAMILY jsonb_ops USING bloomfilter IS 'equality of jsonb';
 COMMENT ON OPERATOR CLASS array_ops USING bloomfilter IS 'equality of anyarray';
 COMMENT ON OPERATOR FAMILY array_ops USING bloomfilter IS 'equality of anyarray';
+COMMENT ON OPERATOR CLASS enum_ops USING bloomfilter IS 'refused: labels of an enum can be renamed';
+COMMENT ON OPERATOR FAMILY enum_ops USING bloomfilter IS 'refused: labels of an enum can be renamed';
 COMMENT ON OPERATOR CLASS record_ops USING bloomfilter IS 'equality of record';
 COMMENT ON OPERATOR FAMILY record_ops USING bloomfilter IS 'equality of record';
 COMMENT ON OPERATOR CLASS range_ops USING bloomfilter IS 'equality of anyrange';

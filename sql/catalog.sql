@@ -1,10 +1,17 @@
 -- P8: what the catalog says of us
 
--- every function is IMMUTABLE, PARALLEL SAFE and commented
+-- every function on filters and keys is IMMUTABLE, PARALLEL SAFE and commented
 SELECT p.oid::regprocedure AS function, provolatile, proparallel
 FROM pg_proc p JOIN pg_depend d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e'
 WHERE d.refobjid = (SELECT oid FROM pg_extension WHERE extname = 'bloomfilter')
+  AND proname !~ '^(bloom_index_|bloom_find$|bloomfilter_handler$)'
   AND (provolatile <> 'i' OR proparallel <> 's' OR obj_description(p.oid, 'pg_proc') IS NULL);
+
+-- those on tables are STABLE, and not for parallel workers: the table may be a temporary one
+SELECT p.oid::regprocedure AS function, provolatile, proparallel
+FROM pg_proc p JOIN pg_depend d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e'
+WHERE d.refobjid = (SELECT oid FROM pg_extension WHERE extname = 'bloomfilter') AND proname ~ '^(bloom_index_|bloom_find$)'
+ORDER BY p.oid::regprocedure::text COLLATE "C";
 
 -- so is everything else
 SELECT pg_describe_object(classid, objid, 0) AS uncommented

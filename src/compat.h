@@ -135,13 +135,6 @@
 	} while (0)
 #endif
 
-/* Whose rights a relation is read with, in the planner. */
-#if PG_VERSION_NUM >= 160000
-#define bf_relation_user(rel, rte)	(OidIsValid((rel)->userid) ? (rel)->userid : GetUserId())
-#else
-#define bf_relation_user(rel, rte)	(OidIsValid((rte)->checkAsUser) ? (rte)->checkAsUser : GetUserId())
-#endif
-
 /* The number of a transaction of this session. */
 #if PG_VERSION_NUM >= 170000
 #define BF_LOCAL_TRANSACTION	(MyProc->vxid.lxid)

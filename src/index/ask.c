@@ -58,13 +58,19 @@ count_invalidation(Datum arg, Oid relation)
 	invalidations++;
 }
 
-/* Does this index tell about every row that our snapshots see? */
+/*
+ * Does this index tell about every row that our snapshots see?  It can be on a column
+ * whose own collation calls strings equal that its collation does not.
+ */
 static bool
-index_is_usable(Relation index)
+index_is_usable(Relation table, Relation index)
 {
 	Form_pg_index form = index->rd_index;
+	AttrNumber	column = form->indkey.values[0];
+	Oid			collation = column > 0 ? TupleDescAttr(RelationGetDescr(table), column - 1)->attcollation : InvalidOid;
 
 	return form->indisvalid && form->indisready &&
+		(!OidIsValid(collation) || get_collation_isdeterministic(collation)) &&
 		heap_attisnull(index->rd_indextuple, Anum_pg_index_indpred, NULL) &&
 		(!form->indcheckxmin ||
 		 TransactionIdPrecedes(HeapTupleHeaderGetXmin(index->rd_indextuple->t_data), TransactionXmin));
@@ -106,7 +112,7 @@ find_index(Relation table, AttrNumber column, Oid named, bool *found)
 		if (OidIsValid(named) || index->rd_index->indkey.values[0] == column)
 		{
 			*found = true;
-			if (!OidIsValid(usable) && bfindex_is(index) && index_is_usable(index))
+			if (!OidIsValid(usable) && bfindex_is(index) && index_is_usable(table, index))
 				usable = oid;
 		}
 		index_close(index, NoLock);

@@ -31,10 +31,10 @@
 #include "nodes/pathnodes.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
-#include "optimizer/pathnode.h"
 #include "parser/parsetree.h"
 #include "utils/acl.h"
 #include "utils/lsyscache.h"
+#include "utils/rls.h"
 #include "utils/selfuncs.h"
 #include "utils/spccache.h"
 
@@ -43,17 +43,16 @@
 #define HIT_OF_UNKNOWN_KEY		0.1
 
 /*
- * May the planner ask the index?  The answer shows in EXPLAIN, so only on behalf of
- * one who may read the column, and not past a security barrier.  The rights to a
- * partition are those to the table that the query names.
+ * May the planner ask the index?  The answer shows in EXPLAIN, so only if the user
+ * could ask it directly, whoever the owner of a view may be, and not past a security
+ * barrier.  The rights to a partition are those to the table that the query names.
  */
 static bool
 bfindex_may_ask(PlannerInfo *root, IndexOptInfo *info)
 {
 	Index		relid = info->rel->relid;
 	AttrNumber	column = info->indexkeys[0];
-	RangeTblEntry *rte;
-	Oid			user;
+	Oid			table;
 
 	if (info->hypothetical || root->qual_security_level > 0)
 		return false;
@@ -66,12 +65,10 @@ bfindex_may_ask(PlannerInfo *root, IndexOptInfo *info)
 		column = column > 0 && column <= child->num_child_cols ? child->parent_colnos[column - 1] : 0;
 		relid = child->parent_relid;
 	}
-	rte = planner_rt_fetch(relid, root);
-	if (rte->securityQuals != NIL)
-		return false;
-	user = bf_relation_user(find_base_rel(root, relid), rte);
-	return pg_class_aclcheck(rte->relid, user, ACL_SELECT) == ACLCHECK_OK ||
-		(column > 0 && pg_attribute_aclcheck(rte->relid, column, user, ACL_SELECT) == ACLCHECK_OK);
+	table = planner_rt_fetch(relid, root)->relid;
+	return check_enable_rls(table, InvalidOid, true) != RLS_ENABLED &&
+		(pg_class_aclcheck(table, GetUserId(), ACL_SELECT) == ACLCHECK_OK ||
+		 (column > 0 && pg_attribute_aclcheck(table, column, GetUserId(), ACL_SELECT) == ACLCHECK_OK));
 }
 
 /* May the table have a row that meets this condition on a constant? */
@@ -140,7 +137,7 @@ bfindex_costestimate(PlannerInfo *root, IndexPath *path, double loop_count,
 	double		selected;
 	double		index_random_cost;
 	double		table_page_cost;
-	Cost		cpu_per_tuple = cpu_tuple_cost + cpu_operator_cost;
+	Cost		cpu_per_tuple = cpu_tuple_cost + Max(rel->baserestrictcost.per_tuple, cpu_operator_cost);
 
 	if (loop_count > 1 || path->path.param_info != NULL)
 		hit = 1;

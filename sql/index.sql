@@ -1,0 +1,232 @@
+-- P1: an index of access method bloomfilter has every row, whatever becomes of its table
+
+CREATE SCHEMA index;
+SET search_path = index, public;
+SET max_parallel_workers_per_gather = 0;
+
+-- The keys 1 .. highest that a plain scan finds and a scan of the index does not.
+CREATE FUNCTION missed(tab regclass, highest int) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+  by_index bigint;
+  by_scan bigint;
+BEGIN
+  SET LOCAL enable_seqscan = off;
+  EXECUTE format('SELECT count(*) FROM generate_series(1, %s) n, LATERAL (SELECT FROM %s t WHERE t.k = n OFFSET 0) x', highest, tab) INTO by_index;
+  SET LOCAL enable_seqscan = on;
+  SET LOCAL enable_bitmapscan = off;
+  EXECUTE format('SELECT count(*) FROM %s t WHERE t.k BETWEEN 1 AND %s', tab, highest) INTO by_scan;
+  SET LOCAL enable_bitmapscan = on;
+  RETURN by_scan - by_index;
+END $$;
+
+CREATE FUNCTION outcome(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+  result text;
+  detail text;
+  hint text;
+BEGIN
+  EXECUTE query INTO result;
+  RETURN coalesce(result, 'NULL');
+EXCEPTION WHEN OTHERS THEN
+  GET STACKED DIAGNOSTICS detail = PG_EXCEPTION_DETAIL, hint = PG_EXCEPTION_HINT;
+  RETURN concat_ws(E'\n-> ', sqlstate || ': ' || sqlerrm, nullif(detail, ''), nullif(hint, ''));
+END $$;
+
+-- built over rows, NULLs among them, and then inserted into
+CREATE TABLE built AS SELECT CASE WHEN n % 10 > 0 THEN n END AS k, n AS other FROM generate_series(1, 20000) n;
+CREATE INDEX built_k ON built USING bloomfilter (k);
+SELECT missed('built', 300), bloom_index_check('built_k');
+INSERT INTO built SELECT n, n FROM generate_series(20001, 30000) n;
+SELECT bloom_index_check('built_k');
+
+-- begun empty, grown through layers, one row at a time and many at once
+CREATE TABLE grown (k int, other int);
+CREATE INDEX grown_k ON grown USING bloomfilter (k) WITH (fpp = 0.01);
+DO $$ BEGIN FOR n IN 1 .. 2000 LOOP INSERT INTO grown VALUES (n, n); END LOOP; END $$;
+INSERT INTO grown SELECT n, n FROM generate_series(2001, 250000) n;
+SELECT layers BETWEEN 2 AND 3 AS grown, abs(keys - 250000) < 2500 AS counted, capacity >= keys AS room, target_fpp, fpp < 0.011 AS as_promised, key_class
+FROM bloom_index_stats('grown_k');
+SELECT missed('grown', 300), bloom_index_check('grown_k');
+SELECT count(*) < 0.011 * 200000 AS as_promised FROM generate_series(1000001, 1200000) n WHERE bloom_index_contains('grown', 'k', n);
+
+-- P2: a declared capacity is met without growing, and the probability by measurement
+CREATE TABLE declared (k int);
+CREATE INDEX declared_k ON declared USING bloomfilter (k) WITH (capacity = 100000, fpp = 0.02);
+INSERT INTO declared SELECT generate_series(1, 99000);
+SELECT layers, bytes / 100000.0 < 1.25 AS small FROM bloom_index_stats('declared_k');
+SELECT count(*) < 0.022 * 200000 AS as_promised FROM generate_series(1000001, 1200000) n WHERE bloom_index_contains('declared', 'k', n);
+
+-- updates, HOT and not; deletes; aborted rows and subtransactions; VACUUM
+UPDATE built SET other = other + 1 WHERE k % 3 = 0;
+UPDATE built SET k = k + 100000 WHERE k % 7 = 0;
+BEGIN;
+INSERT INTO built VALUES (500001, 0);
+SAVEPOINT s;
+INSERT INTO built VALUES (500002, 0);
+ROLLBACK TO s;
+INSERT INTO built VALUES (500003, 0);
+COMMIT;
+BEGIN;
+INSERT INTO built SELECT n, 0 FROM generate_series(600001, 600100) n;
+ROLLBACK;
+DELETE FROM built WHERE k % 5 = 0;
+VACUUM built;
+SELECT missed('built', 300), bloom_index_check('built_k');
+SELECT bloom_index_contains('built', 'k', 500001) AS committed, bloom_index_contains('built', 'k', 500003) AS after_savepoint;
+
+-- the table is rewritten, the index built again
+VACUUM FULL built;
+SELECT missed('built', 300), bloom_index_check('built_k');
+CREATE INDEX built_other ON built (other);
+CLUSTER built USING built_other;
+SELECT missed('built', 300), bloom_index_check('built_k');
+ALTER TABLE built ALTER other TYPE bigint;
+SELECT bloom_index_check('built_k');
+REINDEX INDEX built_k;
+SELECT bloom_index_check('built_k'), (SELECT layers FROM bloom_index_stats('built_k'));
+TRUNCATE built;
+SELECT bloom_index_contains('built', 'k', 1) AS after_truncate;
+INSERT INTO built SELECT n, n FROM generate_series(1, 20000) n;
+SELECT missed('built', 300), bloom_index_check('built_k');
+
+-- in one transaction with the making of the table
+BEGIN;
+CREATE TABLE fresh (k int);
+CREATE INDEX fresh_k ON fresh USING bloomfilter (k);
+INSERT INTO fresh SELECT generate_series(1, 1000);
+TRUNCATE fresh;
+SELECT bloom_index_contains('fresh', 'k', 1) AS after_truncate;
+INSERT INTO fresh SELECT generate_series(1, 100000);
+SELECT missed('fresh', 300), bloom_index_check('fresh_k');
+SAVEPOINT s;
+TRUNCATE fresh;
+ROLLBACK TO s;
+SELECT missed('fresh', 300), bloom_index_check('fresh_k');
+COMMIT;
+SELECT missed('fresh', 300), bloom_index_check('fresh_k');
+
+-- temporary and unlogged tables
+CREATE TEMP TABLE passing (k int) ON COMMIT DELETE ROWS;
+CREATE INDEX passing_k ON passing USING bloomfilter (k);
+BEGIN;
+INSERT INTO passing SELECT generate_series(1, 100000);
+SELECT bloom_index_check('passing_k'), bloom_index_contains('passing', 'k', 99999) AS present;
+COMMIT;
+SELECT bloom_index_contains('passing', 'k', 1) AS after_commit;
+BEGIN;
+INSERT INTO passing SELECT generate_series(5, 2000);
+SELECT bloom_index_check('passing_k'), bloom_index_contains('passing', 'k', 1) AS absent;
+COMMIT;
+CREATE UNLOGGED TABLE unlogged (k int);
+CREATE INDEX unlogged_k ON unlogged USING bloomfilter (k);
+INSERT INTO unlogged SELECT generate_series(1, 100000);
+SELECT missed('unlogged', 300), bloom_index_check('unlogged_k');
+ALTER TABLE unlogged SET LOGGED;
+SELECT bloom_index_check('unlogged_k');
+
+-- CREATE and REINDEX CONCURRENTLY
+CREATE INDEX CONCURRENTLY built_again ON built USING bloomfilter (k) WITH (fpp = 0.05);
+REINDEX INDEX CONCURRENTLY built_k;
+SELECT bloom_index_check('built_again'), bloom_index_check('built_k');
+DROP INDEX built_again;
+
+-- expressions and predicates
+CREATE TABLE people AS SELECT n AS k, 'User' || n || '@Example.com' AS email FROM generate_series(1, 5000) n;
+CREATE INDEX people_email ON people USING bloomfilter (lower(email));
+CREATE INDEX people_even ON people USING bloomfilter (k) WHERE k % 2 = 0;
+ANALYZE people;
+SET enable_seqscan = off;
+EXPLAIN (COSTS OFF) SELECT * FROM people WHERE lower(email) = 'user77@example.com';
+SELECT * FROM people WHERE lower(email) = 'user77@example.com';
+EXPLAIN (COSTS OFF) SELECT * FROM people WHERE k = 78 AND k % 2 = 0;
+SELECT * FROM people WHERE k = 78 AND k % 2 = 0;
+RESET enable_seqscan;
+SELECT bloom_index_check('people_email'), bloom_index_check('people_even');
+
+-- more memory than there is: the sort goes to disk, and the index is the same
+SET maintenance_work_mem = '1MB';
+REINDEX INDEX grown_k;
+SELECT bloom_index_check('grown_k');
+SELECT md5(bloom_index_export('grown_k')::text) AS little_memory \gset
+SET maintenance_work_mem = '256MB';
+REINDEX INDEX grown_k;
+SELECT md5(bloom_index_export('grown_k')::text) = :'little_memory' AS same;
+RESET maintenance_work_mem;
+
+-- few distinct keys make a small index, also through a memory that all rows do not fit
+CREATE TABLE repeated AS SELECT n % 20000 AS k FROM generate_series(1, 300000) n;
+SET maintenance_work_mem = '1MB';
+CREATE INDEX repeated_k ON repeated USING bloomfilter (k);
+RESET maintenance_work_mem;
+SELECT abs(keys - 20000) < 200 AS counted, bytes < 70000 AS small FROM bloom_index_stats('repeated_k');
+
+-- in another tablespace
+SET allow_in_place_tablespaces = on;
+CREATE TABLESPACE index_elsewhere LOCATION '';
+ALTER INDEX built_k SET TABLESPACE index_elsewhere;
+INSERT INTO built SELECT n, n FROM generate_series(20001, 20100) n;
+SELECT bloom_index_check('built_k');
+ALTER INDEX built_k SET TABLESPACE pg_default;
+DROP TABLESPACE index_elsewhere;
+
+-- partitions have one each; a new one begins at the size of its siblings
+CREATE TABLE parted (k int, day int) PARTITION BY LIST (day);
+CREATE TABLE parted_1 PARTITION OF parted FOR VALUES IN (1);
+CREATE TABLE parted_2 (day int, dropped text, k int);
+ALTER TABLE parted_2 DROP dropped;
+ALTER TABLE parted ATTACH PARTITION parted_2 FOR VALUES IN (2);
+INSERT INTO parted SELECT n, 1 + n % 2 FROM generate_series(1, 200000) n;
+CREATE INDEX parted_k ON parted USING bloomfilter (k);
+CREATE TABLE parted_3 PARTITION OF parted FOR VALUES IN (3);
+SELECT relid, layers, capacity > 120000 AS large, keys FROM pg_partition_tree('parted_k'), bloom_index_stats(relid) WHERE isleaf AND relid::text ~ '3';
+INSERT INTO parted SELECT n, 3 FROM generate_series(1, 100000) n;
+SELECT relid, layers, bloom_index_check(relid) FROM pg_partition_tree('parted_k'), bloom_index_stats(relid) WHERE isleaf ORDER BY 1;
+SELECT missed('parted', 300);
+
+-- progress is shown
+SELECT pg_indexam_has_property(oid, 'can_unique') AS can_unique, pg_indexam_has_property(oid, 'can_multi_col') AS can_multi_col,
+       pg_indexam_has_property(oid, 'can_include') AS can_include, pg_index_has_property('built_k'::regclass, 'bitmap_scan') AS bitmap_scan,
+       pg_index_has_property('built_k'::regclass, 'index_scan') AS index_scan
+FROM pg_am WHERE amname = 'bloomfilter';
+
+-- what is refused, and why
+CREATE TYPE mood AS ENUM ('sad', 'ok');
+CREATE TYPE feeling AS (who int, how mood);
+CREATE TABLE refused (k int, l int, e mood, f feeling, m mood[], c citext, r regclass, j json, p point, a citext[], b bloom);
+SELECT command, outcome('CREATE ' || command) FROM (VALUES
+  ('UNIQUE INDEX ON refused USING bloomfilter (k)'),
+  ('INDEX ON refused USING bloomfilter (k, l)'),
+  ('INDEX ON refused USING bloomfilter (k) INCLUDE (l)'),
+  ('INDEX ON refused USING bloomfilter (e)'),
+  ('INDEX ON refused USING bloomfilter (f)'),
+  ('INDEX ON refused USING bloomfilter (m)'),
+  ('INDEX ON refused USING bloomfilter (c)'),
+  ('INDEX ON refused USING bloomfilter (a)'),
+  ('INDEX ON refused USING bloomfilter (r)'),
+  ('INDEX ON refused USING bloomfilter (j)'),
+  ('INDEX ON refused USING bloomfilter (p)'),
+  ('INDEX ON refused USING bloomfilter (b)'),
+  ('INDEX ON refused USING bloomfilter (k) WITH (fpp = 0)'),
+  ('INDEX ON refused USING bloomfilter (k) WITH (fpp = 0.00001)'),
+  ('INDEX ON refused USING bloomfilter (k) WITH (fpp = 0.6)'),
+  ('INDEX ON refused USING bloomfilter (k) WITH (capacity = 0)'),
+  ('INDEX ON refused USING bloomfilter (k) WITH (capacity = many)'),
+  ('INDEX ON refused USING bloomfilter (k) WITH (growth = 2)'),
+  ('INDEX ON refused USING bloomfilter (k int4_ops(fpp = 0.1))')) v(command);
+SELECT outcome('ALTER TABLE refused ADD EXCLUDE USING bloomfilter (k WITH =)');
+
+-- options count when the index is built the next time
+ALTER INDEX declared_k SET (fpp = 0.2, capacity = 200000);
+SELECT target_fpp FROM bloom_index_stats('declared_k');
+REINDEX INDEX declared_k;
+SELECT target_fpp, capacity >= 200000 AS room FROM bloom_index_stats('declared_k');
+
+-- another operator class could have another idea of what is equal
+CREATE FUNCTION int_same_parity(int, int) RETURNS boolean LANGUAGE sql IMMUTABLE STRICT AS 'SELECT $1 % 2 = $2 % 2';
+CREATE OPERATOR ~~~ (LEFTARG = int, RIGHTARG = int, FUNCTION = int_same_parity);
+CREATE OPERATOR CLASS parity_ops FOR TYPE int USING bloomfilter AS OPERATOR 1 ~~~;
+SELECT outcome('CREATE INDEX ON refused USING bloomfilter (k parity_ops)');
+SELECT bool_and(amvalidate(o.oid)) AS all_valid FROM pg_opclass o JOIN pg_am a ON a.oid = o.opcmethod WHERE amname = 'bloomfilter' AND opcname <> 'parity_ops';
+
+SET client_min_messages = warning;
+DROP SCHEMA index CASCADE;

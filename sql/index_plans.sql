@@ -1,0 +1,157 @@
+-- When the planner uses the index: for a key that is not there, and never where that would read the table over and over
+
+CREATE SCHEMA index_plans;
+SET search_path = index_plans, public;
+SET max_parallel_workers_per_gather = 0;
+SET jit = off;
+
+CREATE FUNCTION plan(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
+BEGIN
+  RETURN QUERY EXECUTE 'EXPLAIN (COSTS OFF) ' || query;
+END $$;
+CREATE FUNCTION plan_has(query text, pattern text) RETURNS boolean LANGUAGE sql AS 'SELECT coalesce(bool_or(line ~ pattern), false) FROM plan(query) line';
+CREATE FUNCTION total_cost(query text) RETURNS float8 LANGUAGE plpgsql AS $$
+DECLARE
+  plan json;
+BEGIN
+  EXECUTE 'EXPLAIN (FORMAT JSON) ' || query INTO plan;
+  RETURN plan -> 0 -> 'Plan' ->> 'Total Cost';
+END $$;
+
+-- multiples of ten are keys
+CREATE TABLE facts AS SELECT n * 10 AS k, n % 100 AS other, repeat('x', 50) AS filler FROM generate_series(1, 100000) n;
+CREATE INDEX facts_k ON facts USING bloomfilter (k);
+CREATE TABLE few AS SELECT n * 7 AS k FROM generate_series(1, 20) n;
+VACUUM ANALYZE facts, few;
+
+-- a key that is not there, one that is, an array of each, both at once
+SELECT plan('SELECT * FROM facts WHERE k = 5');
+SELECT plan('SELECT * FROM facts WHERE k = 50');
+SELECT plan('SELECT * FROM facts WHERE k = ANY (''{1,2,3}'')');
+SELECT plan('SELECT * FROM facts WHERE k IN (1, 2, 30)');
+SELECT plan('SELECT * FROM facts WHERE k = 5 AND other = 7');
+SELECT plan('SELECT * FROM facts WHERE k = NULL::int');
+
+-- a key that is not known: cheaper than reading the table, dearer than an index that finds rows
+PREPARE by_key(int) AS SELECT count(*) FROM facts WHERE k = $1;
+SET plan_cache_mode = force_generic_plan;
+SELECT plan('EXECUTE by_key(5)');
+EXECUTE by_key(5);
+EXECUTE by_key(50);
+RESET plan_cache_mode;
+PREPARE by_keys(int[]) AS SELECT count(*) FROM facts WHERE k = ANY ($1);
+SET plan_cache_mode = force_generic_plan;
+EXECUTE by_keys('{5,6,7}');
+EXECUTE by_keys('{50,60,7}');
+RESET plan_cache_mode;
+
+-- an estimate near the truth: a miss costs next to nothing, a hit about as much as a plain scan
+SET enable_seqscan = off;
+SELECT total_cost('SELECT * FROM facts WHERE k = 5') < 50 AS miss, total_cost('SELECT * FROM facts WHERE k = 50') BETWEEN 1.0 * scan AND 1.5 * scan AS hit
+FROM (SELECT relpages * current_setting('seq_page_cost')::float8 + reltuples * (current_setting('cpu_tuple_cost')::float8 + current_setting('cpu_operator_cost')::float8) AS scan
+      FROM pg_class WHERE oid = 'facts'::regclass) x;
+RESET enable_seqscan;
+
+-- inside of a nested loop every question is taken for a hit that reads the table anew
+SELECT plan_has('SELECT * FROM few JOIN facts USING (k)', 'facts_k') AS joined, plan_has('SELECT * FROM few WHERE EXISTS (SELECT FROM facts WHERE facts.k = few.k)', 'facts_k') AS semi_joined,
+       plan_has('SELECT * FROM few LEFT JOIN facts USING (k)', 'facts_k') AS left_joined,
+       plan_has('SELECT * FROM (SELECT k FROM few LIMIT 1) f JOIN facts USING (k)', 'facts_k') AS single_row;
+-- and so one that is forced to it is expected to cost as much
+SET enable_hashjoin = off;
+SET enable_mergejoin = off;
+SET enable_material = off;
+SET enable_seqscan = off;
+SELECT total_cost('SELECT * FROM few JOIN facts USING (k)') > 20 * 0.9 * scan AS loops_cost
+FROM (SELECT relpages * current_setting('seq_page_cost')::float8 AS scan FROM pg_class WHERE oid = 'facts'::regclass) x;
+RESET enable_seqscan;
+RESET enable_material;
+RESET enable_hashjoin;
+RESET enable_mergejoin;
+
+-- with another index: both together where that helps, the other alone where it finds the rows
+CREATE INDEX facts_other ON facts (other);
+PREPARE by_both(int) AS SELECT count(*) FROM facts WHERE k = $1 AND other = 5;
+SET plan_cache_mode = force_generic_plan;
+SELECT plan('EXECUTE by_both(50)');
+EXECUTE by_both(50);
+EXECUTE by_both(60);
+EXECUTE by_both(5);
+RESET plan_cache_mode;
+CREATE INDEX facts_btree ON facts (k);
+SELECT plan_has('SELECT * FROM facts WHERE k = 50', 'facts_btree') AS btree_finds, plan_has('SELECT * FROM few JOIN facts USING (k)', 'facts_btree') AS btree_joins;
+SET plan_cache_mode = force_generic_plan;
+SELECT plan_has('EXECUTE by_key(5)', 'facts_btree') AS btree_for_unknown;
+RESET plan_cache_mode;
+DROP INDEX facts_btree;
+
+-- in parallel
+SET max_parallel_workers_per_gather = 2;
+SET min_parallel_table_scan_size = 0;
+SET parallel_setup_cost = 0;
+SET parallel_tuple_cost = 0;
+SET enable_seqscan = off;
+SET cpu_tuple_cost = 1;
+SELECT plan_has('SELECT count(*) FROM facts WHERE k = 50', 'Parallel Bitmap Heap Scan') AS parallel;
+SELECT count(*) FROM facts WHERE k = 50;
+SELECT count(*) FROM facts WHERE k = ANY ('{50,51,60}');
+RESET cpu_tuple_cost;
+RESET enable_seqscan;
+RESET max_parallel_workers_per_gather;
+
+-- partitions: those that lack the key are not read, the one that has it is
+CREATE TABLE parted (k int, day int, filler text) PARTITION BY LIST (day);
+CREATE TABLE parted_1 PARTITION OF parted FOR VALUES IN (1);
+CREATE TABLE parted_2 PARTITION OF parted FOR VALUES IN (2);
+CREATE TABLE parted_3 PARTITION OF parted FOR VALUES IN (3);
+INSERT INTO parted SELECT n, 1 + n % 3, repeat('x', 50) FROM generate_series(1, 60000) n;
+CREATE INDEX parted_k ON parted USING bloomfilter (k);
+VACUUM ANALYZE parted;
+SET max_parallel_workers_per_gather = 0;
+SELECT plan('SELECT * FROM parted WHERE k = 7');
+SELECT k, day FROM parted WHERE k = 7;
+PREPARE by_part(int) AS SELECT k, day FROM parted WHERE k = $1;
+SET plan_cache_mode = force_generic_plan;
+EXECUTE by_part(7);
+EXECUTE by_part(8);
+EXECUTE by_part(-8);
+RESET plan_cache_mode;
+
+-- rows that come after planning are found: what the plan was based on is not part of the result
+PREPARE later AS SELECT count(*) FROM facts WHERE k = 123;
+EXPLAIN (COSTS OFF) EXECUTE later;
+EXECUTE later;
+INSERT INTO facts VALUES (123, 0, '');
+EXECUTE later;
+
+-- EXPLAIN tells who may not see a row nothing about it
+CREATE FUNCTION costs_differ(query text) RETURNS boolean LANGUAGE sql AS
+  $$ SELECT total_cost(replace(query, 'KEY', '5')) <> total_cost(replace(query, 'KEY', '50')) $$;
+CREATE VIEW barrier WITH (security_barrier) AS SELECT * FROM facts WHERE other < 50;
+CREATE VIEW plain AS SELECT * FROM facts WHERE other < 50;
+SELECT costs_differ('SELECT * FROM facts WHERE k = KEY') AS own, costs_differ('SELECT * FROM plain WHERE k = KEY') AS view, costs_differ('SELECT * FROM barrier WHERE k = KEY') AS barrier;
+SET client_min_messages = warning;
+DROP ROLE IF EXISTS index_plans_reader;
+RESET client_min_messages;
+CREATE ROLE index_plans_reader;
+GRANT USAGE ON SCHEMA index_plans TO index_plans_reader;
+GRANT SELECT ON barrier, plain TO index_plans_reader;
+SET ROLE index_plans_reader;
+SELECT costs_differ('SELECT * FROM plain WHERE k = KEY') AS view_only, costs_differ('SELECT * FROM barrier WHERE k = KEY') AS barrier_only;
+RESET ROLE;
+GRANT SELECT ON facts, parted TO index_plans_reader;
+SET ROLE index_plans_reader;
+SELECT costs_differ('SELECT * FROM facts WHERE k = KEY') AS granted, costs_differ('SELECT * FROM parted WHERE k = -KEY + 10') AS parent_granted;
+RESET ROLE;
+ALTER TABLE facts ENABLE ROW LEVEL SECURITY;
+ALTER TABLE parted ENABLE ROW LEVEL SECURITY;
+CREATE POLICY small ON facts USING (other < 50);
+CREATE POLICY small ON parted USING (day < 3);
+SET ROLE index_plans_reader;
+SELECT costs_differ('SELECT * FROM facts WHERE k = KEY') AS secured, costs_differ('SELECT * FROM parted WHERE k = -KEY + 10') AS parent_secured;
+SELECT costs_differ('SELECT * FROM plain WHERE k = KEY') AS secured_view;
+SELECT count(*) FROM parted WHERE k = 5;
+RESET ROLE;
+
+SET client_min_messages = warning;
+DROP SCHEMA index_plans CASCADE;
+DROP ROLE index_plans_reader;
