@@ -128,7 +128,7 @@ for my $path (@ARGV)
 my $names = `psql -XAt -d docs -c "
   SELECT DISTINCT proname FROM pg_proc p JOIN pg_depend d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e'
   WHERE d.refobjid = (SELECT oid FROM pg_extension WHERE extname = 'bloomfilter')
-    AND proname !~ '_(in|out|recv|send|eq|ne|support|hash_value|hash_value_extended|from_bytea|to_bytea)\$'
+    AND proname !~ '_(in|out|recv|send|eq|ne|support|handler|hash_value|hash_value_extended|from_bytea|to_bytea)\$'
     AND proname !~ '_agg_(transition|combine|final|serialize|deserialize)\$' AND proname !~ '(sel|joinsel)\$' ORDER BY 1"`;
 for my $name (split /\n/, $names)
 {
