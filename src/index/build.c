@@ -223,21 +223,21 @@ keys_of_siblings(Relation heap, Relation index, const KeyClass *class)
 {
 	const char *column = NameStr(TupleDescAttr(RelationGetDescr(index), 0)->attname);
 	Oid			parent;
-	List	   *siblings;
+	Oid			default_partition;
 	ListCell   *cell;
 	uint64		most = 0;
 
 	if (!heap->rd_rel->relispartition)
 		return 0;
 	parent = get_partition_parent(RelationGetRelid(heap), true);
-	siblings = find_inheritance_children(parent, NoLock);
-	foreach(cell, siblings)
+	default_partition = get_default_partition_oid(parent);
+	foreach(cell, find_inheritance_children(parent, NoLock))
 	{
 		Oid			sibling = lfirst_oid(cell);
 		Relation	table;
 
 		CHECK_FOR_INTERRUPTS();
-		if (sibling == RelationGetRelid(heap) || sibling == get_default_partition_oid(parent) ||
+		if (sibling == RelationGetRelid(heap) || sibling == default_partition ||
 			!ConditionalLockRelationOid(sibling, AccessShareLock))
 			continue;
 		table = try_table_open(sibling, NoLock);
