@@ -507,7 +507,7 @@ bloom_shrink_layer(bf_bloom *bloom, bf_bloom_layer *layer)
 
 		half.words /= 2;
 		capacity = bf_shape_capacity(half, share);
-		if (bf_lines_folded_bits(host, layer->lines, layer->size.shape, 2) > bf_shape_bits_set(half, capacity))
+		if (bf_lines_fold(host, NULL, layer->lines, layer->size.shape, 2) > bf_shape_bits_set(half, capacity))
 			break;
 		bf_lines_fold(host, layer->lines, layer->lines, layer->size.shape, 2);
 		layer->size.shape = half;

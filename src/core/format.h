@@ -170,7 +170,7 @@ extern const char *bf_filter_open(bf_filter *filter, bf_host host, const uint8_t
 extern const char *bf_filter_validate(bf_host host, const uint8_t *bytes, size_t n, uint16_t kind);
 
 /* Reading one that is stored elsewhere, in pieces. */
-extern const char *bf_filter_open_pieces(bf_filter *filter, bf_host host, uint64_t size, bf_fetch fetch, void *arg);
+extern const char *bf_filter_open_pieces(bf_filter *filter, bf_host host, uint64_t n, bf_fetch fetch, void *arg);
 extern bool bf_filter_of_size(bf_filter *filter, bf_host host, uint64_t size);
 
 /* Writing: the size first, then everything but the layers' contents. */
