@@ -460,8 +460,7 @@ cuckoo_count(PG_FUNCTION_ARGS)
 	uint64		hash = key_hash(type, PG_GETARG_DATUM(1));
 	bf_filter	filter;
 
-	value_open_argument(&filter, fcinfo, 0);
-	value_check_kind(filter.header.kind, BF_KIND_CUCKOO);
+	value_open_argument(&filter, fcinfo, 0, BF_KIND_CUCKOO);
 	key_class_check(&filter.header.class, &type->class);
 	PG_RETURN_INT32((int32) bf_layer_copies(&filter.layer[0], bf_table_number(filter.layer[0].table, hash)));
 }
