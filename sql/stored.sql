@@ -131,7 +131,7 @@ CREATE TABLE damaged (name text, f bytea, g bytea);
 INSERT INTO damaged SELECT 'list', set_byte(bloom_add(bloom_new(1000), 1)::bytea, 0, 67), set_byte(cuckoo_add(cuckoo_new(1000), 1)::bytea, 0, 66);
 INSERT INTO damaged SELECT 'other', cuckoo_agg(n)::bytea, bloom_agg(n)::bytea FROM generate_series(1, 3000) n;
 UPDATE pg_attribute SET atttypid = CASE attname WHEN 'f' THEN 'bloom'::regtype ELSE 'cuckoo'::regtype END, attalign = 'd' WHERE attrelid = 'damaged'::regclass AND attname IN ('f', 'g');
-SELECT message, count(*) FROM (VALUES ('f | f'), ('f | bloom_new(10)'), ('bloom_new(10) | f'), ('f & f'), ('bloom_compact(f)'), ('cuckoo_merge(g, g)'), ('cuckoo_delete(g, 1)'), ('cuckoo_delete_all(g, ARRAY[1])'), ('cuckoo_count(g, 1)')) c(call), (VALUES ('list'), ('other')) n(name),
+SELECT message, count(*) FROM (VALUES ('f | f'), ('f | bloom_new(10)'), ('bloom_new(10) | f'), ('f & f'), ('bloom_compact(f)'), ('cuckoo_merge(g, g)'), ('cuckoo_delete(g, 1)'), ('cuckoo_delete_all(g, ARRAY[1])'), ('cuckoo_count(g, 1)'), ('bloom_stats(f)'), ('bloom_layers(f)'), ('cuckoo_stats(g)')) c(call), (VALUES ('list'), ('other')) n(name),
 LATERAL (SELECT split_part(outcome(format('SELECT (%s)::text IS NULL FROM damaged WHERE name = %L', call, n.name)), E'\n', 1)) o(message) GROUP BY 1 ORDER BY 1;
 SELECT split_part(outcome('SELECT bloom_union_agg(f) FROM (SELECT f FROM damaged UNION ALL SELECT bloom_new(10)) x'), E'\n', 1) AS many, split_part(outcome('SELECT cuckoo_merge_agg(g) FROM (SELECT cuckoo_new(10) AS g UNION ALL SELECT g FROM damaged) x'), E'\n', 1) AS sums;
 DROP TABLE damaged;

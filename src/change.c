@@ -118,9 +118,7 @@ change_filter(FunctionCallInfo fcinfo, bf_change change, const KeyClass *class, 
 		filter_object_change(object, change, class, hashes, n);
 		PG_RETURN_DATUM(filter_object_datum(object));
 	}
-	value_open_argument(&filter, fcinfo, 0);
-	if (change == BF_REMOVE)
-		value_check_kind(filter.header.kind, BF_KIND_CUCKOO);
+	value_open_argument(&filter, fcinfo, 0, change == BF_REMOVE ? BF_KIND_CUCKOO : 0);
 	key_class_check(&filter.header.class, class);
 	if (BF_MODIFY_IN_PLACE)
 	{
@@ -134,46 +132,36 @@ change_filter(FunctionCallInfo fcinfo, bf_change change, const KeyClass *class, 
 	PG_RETURN_POINTER(builder_flat(&flat));
 }
 
-/* One key: the second argument.  Nothing changes if it is NULL. */
+/* By the second argument: a key, or an array of them.  Nothing changes if there is none. */
 static Datum
-change_by_key(FunctionCallInfo fcinfo, bf_change change)
+change_by_argument(FunctionCallInfo fcinfo, bf_change change, bool is_array)
 {
-	KeyType    *type;
+	KeyType   **type = (KeyType **) &fcinfo->flinfo->fn_extra;
+	KeyArray	keys = {0};
 	uint64		hash;
 
 	if (PG_ARGISNULL(0))
 		PG_RETURN_NULL();
-	if (PG_ARGISNULL(1))
-		PG_RETURN_DATUM(filter_unchanged(PG_GETARG_DATUM(0)));
-	type = key_type_of_call(fcinfo, 1, (KeyType **) &fcinfo->flinfo->fn_extra);
-	hash = key_hash(type, PG_GETARG_DATUM(1));
-	return change_filter(fcinfo, change, &type->class, &hash, 1);
-}
-
-/* The keys of an array. */
-static Datum
-change_by_array(FunctionCallInfo fcinfo, bf_change change)
-{
-	KeyArray	keys;
-
-	if (PG_ARGISNULL(0))
-		PG_RETURN_NULL();
-	if (PG_ARGISNULL(1))
-		PG_RETURN_DATUM(filter_unchanged(PG_GETARG_DATUM(0)));
-	keys = key_array_of_argument(fcinfo, 1, (KeyType **) &fcinfo->flinfo->fn_extra);
+	if (!PG_ARGISNULL(1) && is_array)
+		keys = key_array_of_argument(fcinfo, 1, type);
+	else if (!PG_ARGISNULL(1))
+	{
+		hash = key_hash(key_type_of_call(fcinfo, 1, type), PG_GETARG_DATUM(1));
+		keys = (KeyArray) {.class = (*type)->class, .hashes = &hash, .n = 1};
+	}
 	if (keys.n == 0)
 		PG_RETURN_DATUM(filter_unchanged(PG_GETARG_DATUM(0)));
 	return change_filter(fcinfo, change, &keys.class, keys.hashes, keys.n);
 }
 
 /* bloom_add, cuckoo_add(filter, key): the filter with one more key */
-SQL_FUNCTION(filter_add, change_by_key(fcinfo, BF_ADD));
+SQL_FUNCTION(filter_add, change_by_argument(fcinfo, BF_ADD, false));
 
 /* bloom_add_all, cuckoo_add_all(filter, keys): the filter with all of an array */
-SQL_FUNCTION(filter_add_all, change_by_array(fcinfo, BF_ADD));
+SQL_FUNCTION(filter_add_all, change_by_argument(fcinfo, BF_ADD, true));
 
 /* cuckoo_delete(filter, key): the filter with one copy of the key less */
-SQL_FUNCTION(cuckoo_delete, change_by_key(fcinfo, BF_REMOVE));
+SQL_FUNCTION(cuckoo_delete, change_by_argument(fcinfo, BF_REMOVE, false));
 
 /* cuckoo_delete_all(filter, keys): the same for each key of an array */
-SQL_FUNCTION(cuckoo_delete_all, change_by_array(fcinfo, BF_REMOVE));
+SQL_FUNCTION(cuckoo_delete_all, change_by_argument(fcinfo, BF_REMOVE, true));

@@ -81,23 +81,45 @@ probe_of_call(FunctionCallInfo fcinfo)
  * ----------------------------------------------------------------
  */
 
+/* Are two headers the same?  Without a branch for each word. */
+static inline bool
+probe_same_header(const void *a, const uint8 *b)
+{
+	uint64		difference = 0;
+
+	StaticAssertStmt(BF_HEADER_BYTES == 28, "offsets below are for 28 bytes");
+	for (int i = 0; i < 4; i++)
+	{
+		int			at = i < 3 ? i * 8 : BF_HEADER_BYTES - 8;
+
+		difference |= bf_load64((const uint8 *) a + at) ^ bf_load64(b + at);
+	}
+	return difference == 0;
+}
+
 /*
  * A flat filter, in place.  The header and the size fix the structure of a
  * filter that is one layer of lines, so it need not be read again for each row:
- * see probe_one.
+ * see also probe_one.  A column of small filters has a short length word.
  */
 static const bf_filter *
 probe_open_flat(Probe *probe, struct varlena *image)
 {
 	bf_filter  *filter = &probe->filter;
+	uint8	   *bytes = (uint8 *) VARDATA_ANY(image);
+	Size		size = VARSIZE_ANY_EXHDR(image) + VARHDRSZ;
 
+	if (size == probe->flat_size && probe_same_header(bytes, probe->flat_header))
+	{
+		filter->layer[0].data = bytes + filter->layer[0].offset;
+		return filter;
+	}
 	probe->flat_size = 0;
 	value_open(filter, image);
-	if (VARATT_IS_4B_U(image) && filter->layers == 1 && filter->layer[0].form == BF_FORM_LINES &&
-		filter->header.class.code != BF_CLASS_NAMED)
+	if (filter->layers == 1 && filter->layer[0].form == BF_FORM_LINES && filter->header.class.code != BF_CLASS_NAMED)
 	{
-		probe->flat_size = VARSIZE(image);
-		memcpy(probe->flat_header, VARDATA(image), BF_HEADER_BYTES);
+		probe->flat_size = size;
+		memcpy(probe->flat_header, bytes, BF_HEADER_BYTES);
 	}
 	return filter;
 }
@@ -255,22 +277,6 @@ probe_anywhere(Probe *probe, Datum value, const KeyClass *class, uint64 hash)
 	if (sliced)
 		return bf_filter_contains_pieces(filter, probe_fetch_slice, &value, hash);
 	return bf_filter_contains(filter, hash);
-}
-
-/* Are two headers the same?  Without a branch for each word. */
-static inline bool
-probe_same_header(const char *a, const uint8 *b)
-{
-	uint64		difference = 0;
-
-	StaticAssertStmt(BF_HEADER_BYTES == 28, "offsets below are for 28 bytes");
-	for (int i = 0; i < 4; i++)
-	{
-		int			at = i < 3 ? i * 8 : BF_HEADER_BYTES - 8;
-
-		difference |= bf_load64(a + at) ^ bf_load64(b + at);
-	}
-	return difference == 0;
 }
 
 /*
@@ -460,8 +466,7 @@ cuckoo_count(PG_FUNCTION_ARGS)
 	uint64		hash = key_hash(type, PG_GETARG_DATUM(1));
 	bf_filter	filter;
 
-	value_open_argument(&filter, fcinfo, 0);
-	value_check_kind(filter.header.kind, BF_KIND_CUCKOO);
+	value_open_argument(&filter, fcinfo, 0, BF_KIND_CUCKOO);
 	key_class_check(&filter.header.class, &type->class);
 	PG_RETURN_INT32((int32) bf_layer_copies(&filter.layer[0], bf_table_number(filter.layer[0].table, hash)));
 }

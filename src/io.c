@@ -40,8 +40,7 @@ filter_in(FunctionCallInfo fcinfo, uint16 kind)
 				   (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
 					errmsg("filter would need %zu bytes", n + VARHDRSZ),
 					errdetail("A filter can have at most " UINT64_FORMAT " bytes.", (uint64) BF_MAX_BYTES)));
-	image = palloc(n + VARHDRSZ);
-	SET_VARSIZE(image, n + VARHDRSZ);
+	image = value_allocate(n);
 	if (!bf_base64_decode(server_host(NULL), (uint8 *) VARDATA(image), string, length, &bad))
 		bf_ereturn(fcinfo->context,
 				   (errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
@@ -112,14 +111,8 @@ filter_from_bytea(FunctionCallInfo fcinfo, uint16 kind)
 	PG_RETURN_POINTER(value_from_bytes(kind, VARDATA_ANY(bytes), VARSIZE_ANY_EXHDR(bytes)));
 }
 
-PG_FUNCTION_INFO_V1(filter_to_bytea);
-Datum
-filter_to_bytea(PG_FUNCTION_ARGS)
-{
-	struct varlena *image = value_finished((struct varlena *) PG_DETOAST_DATUM_COPY(PG_GETARG_DATUM(0)));
-
-	PG_RETURN_BYTEA_P(image);
-}
+SQL_FUNCTION(filter_to_bytea,
+			 PointerGetDatum(value_finished((struct varlena *) PG_DETOAST_DATUM_COPY(PG_GETARG_DATUM(0)))));
 
 /* What has to know which type it makes. */
 SQL_FUNCTION(bloom_in, filter_in(fcinfo, BF_KIND_BLOOM));

@@ -197,21 +197,10 @@ filter_contains_support(PG_FUNCTION_ARGS)
 }
 
 /* Estimators of the operator @>. */
-PG_FUNCTION_INFO_V1(filter_contains_sel);
-Datum
-filter_contains_sel(PG_FUNCTION_ARGS)
-{
-	PG_RETURN_FLOAT8(contains_selectivity((PlannerInfo *) PG_GETARG_POINTER(0),
-										  (List *) PG_GETARG_POINTER(2), PG_GETARG_INT32(3)));
-}
-
-PG_FUNCTION_INFO_V1(filter_contains_joinsel);
-Datum
-filter_contains_joinsel(PG_FUNCTION_ARGS)
-{
-	PG_RETURN_FLOAT8(contains_selectivity((PlannerInfo *) PG_GETARG_POINTER(0),
-										  (List *) PG_GETARG_POINTER(2), 0));
-}
+SQL_FUNCTION(filter_contains_sel, Float8GetDatum(contains_selectivity((PlannerInfo *) PG_GETARG_POINTER(0),
+																	  (List *) PG_GETARG_POINTER(2), PG_GETARG_INT32(3))));
+SQL_FUNCTION(filter_contains_joinsel, Float8GetDatum(contains_selectivity((PlannerInfo *) PG_GETARG_POINTER(0),
+																		  (List *) PG_GETARG_POINTER(2), 0)));
 
 /* Support function of what adds and removes keys: it can work in place. */
 PG_FUNCTION_INFO_V1(filter_add_support);

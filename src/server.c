@@ -102,15 +102,10 @@ server_fail(bf_host host, bf_failure failure, uint64_t number, const char *detai
 	switch (failure)
 	{
 		case BF_FAIL_BYTES:
-			ereport(ERROR,
-					(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-					 errmsg("filter would need " UINT64_FORMAT " bytes", number),
-					 errdetail("A filter can have at most " UINT64_FORMAT " bytes.", (uint64) BF_MAX_BYTES),
-					 errhint("Accept a higher false-positive probability, or split the keys over several filters.")));
-			break;
 		case BF_FAIL_GROWTH:
 			ereport(ERROR,
 					(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+					 failure == BF_FAIL_BYTES ? errmsg("filter would need " UINT64_FORMAT " bytes", number) :
 					 errmsg("filter is full, and would need " UINT64_FORMAT " bytes to grow", number),
 					 errdetail("A filter can have at most " UINT64_FORMAT " bytes.", (uint64) BF_MAX_BYTES),
 					 errhint("Accept a higher false-positive probability, or split the keys over several filters.")));

@@ -171,13 +171,11 @@ sets_combine_two(FunctionCallInfo fcinfo, uint16 kind, Combine combine)
 {
 	bf_filter	a;
 	bf_filter	b;
-	struct varlena *left = value_open_argument(&a, fcinfo, 0);
-	struct varlena *right = value_open_argument(&b, fcinfo, 1);
+	struct varlena *left = value_open_argument(&a, fcinfo, 0, kind);
+	struct varlena *right = value_open_argument(&b, fcinfo, 1, kind);
 	bool		swap = sets_compare_filters(&a, left, &b, right) > 0;
 	bf_mutable	filter;
 
-	value_check_kind(a.header.kind, kind);
-	value_check_kind(b.header.kind, kind);
 	key_class_check_same(&a.header.class, &b.header.class);
 	bf_mutable_load(&filter, server_host(NULL), swap ? &b : &a);
 	combine(&filter, swap ? &a : &b);
@@ -199,10 +197,9 @@ Datum
 bloom_compact(PG_FUNCTION_ARGS)
 {
 	bf_filter	filter;
-	struct varlena *image = value_open_argument(&filter, fcinfo, 0);
+	struct varlena *image = value_open_argument(&filter, fcinfo, 0, BF_KIND_BLOOM);
 	bf_mutable	compact;
 
-	value_check_kind(filter.header.kind, BF_KIND_BLOOM);
 	if (filter.header.max_layers > 0 || bf_filter_is_empty(&filter))
 		PG_RETURN_POINTER(image);
 	bf_mutable_load(&compact, server_host(NULL), &filter);
@@ -233,17 +230,15 @@ sets_combine_many(FunctionCallInfo fcinfo, uint16 kind, Combine combine)
 		PG_RETURN_DATUM(PG_GETARG_DATUM(0));
 	}
 	if (PG_ARGISNULL(0))
-		PG_RETURN_POINTER(value_open_argument(&filter, fcinfo, 1));
+		PG_RETURN_POINTER(value_open_argument(&filter, fcinfo, 1, kind));
 	object = filter_object_to_change(PG_GETARG_DATUM(0));
 	if (object == NULL)
 	{
-		value_open_argument(&filter, fcinfo, 0);
-		value_check_kind(filter.header.kind, kind);
+		value_open_argument(&filter, fcinfo, 0, kind);
 		object = filter_object_create(context);
 		bf_mutable_load(&object->filter, filter_object_host(object), &filter);
 	}
-	value_open_argument(&filter, fcinfo, 1);
-	value_check_kind(filter.header.kind, kind);
+	value_open_argument(&filter, fcinfo, 1, kind);
 	key_class_check_same(&object->filter.header.class, &filter.header.class);
 	combine(&object->filter, &filter);
 	PG_RETURN_DATUM(filter_object_datum(object));
@@ -270,7 +265,7 @@ sets_final(FunctionCallInfo fcinfo, uint16 kind)
 	}
 	if (filter_object(PG_GETARG_DATUM(0)) == NULL)
 		PG_RETURN_DATUM(filter_unchanged(PG_GETARG_DATUM(0)));
-	value_open_argument(&state, fcinfo, 0);
+	value_open_argument(&state, fcinfo, 0, kind);
 	bf_mutable_load(&filter, server_host(NULL), &state);
 	PG_RETURN_POINTER(sets_finish(&filter));
 }

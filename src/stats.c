@@ -14,25 +14,20 @@
 #include "core/query.h"
 #include "value.h"
 
-PG_FUNCTION_INFO_V1(filter_cardinality);
-Datum
-filter_cardinality(PG_FUNCTION_ARGS)
+static bf_census
+census_of_argument(FunctionCallInfo fcinfo)
 {
 	bf_filter	filter;
 
-	value_open_argument(&filter, fcinfo, 0);
-	PG_RETURN_INT64((int64) rint(bf_filter_census(&filter).keys));
+	value_open_argument(&filter, fcinfo, 0, 0);
+	return bf_filter_census(&filter);
 }
 
-PG_FUNCTION_INFO_V1(filter_fpp);
-Datum
-filter_fpp(PG_FUNCTION_ARGS)
-{
-	bf_filter	filter;
+/* bloom_cardinality, cuckoo_cardinality(filter): how many distinct keys? */
+SQL_FUNCTION(filter_cardinality, Int64GetDatum((int64) rint(census_of_argument(fcinfo).keys)));
 
-	value_open_argument(&filter, fcinfo, 0);
-	PG_RETURN_FLOAT8(bf_filter_census(&filter).fpp);
-}
+/* bloom_fpp, cuckoo_fpp(filter): how likely is a false positive now? */
+SQL_FUNCTION(filter_fpp, Float8GetDatum(census_of_argument(fcinfo).fpp));
 
 static TupleDesc
 result_type(FunctionCallInfo fcinfo)
@@ -52,7 +47,6 @@ bloom_stats(PG_FUNCTION_ARGS)
 	TupleDesc	desc = result_type(fcinfo);
 	bf_filter	filter;
 	bf_census	census;
-	KeyClass	class;
 	int64		bits = 0;
 	int64		line_bits = 0;
 	int64		capacity = 0;
@@ -60,9 +54,8 @@ bloom_stats(PG_FUNCTION_ARGS)
 	Datum		values[13];
 	bool		nulls[13] = {0};
 
-	image = value_open_argument(&filter, fcinfo, 0);
+	image = value_open_argument(&filter, fcinfo, 0, BF_KIND_BLOOM);
 	census = bf_filter_census(&filter);
-	class = filter.header.class;
 	for (int i = 0; i < filter.layers; i++)
 	{
 		const bf_layer *layer = &filter.layer[i];
@@ -86,8 +79,8 @@ bloom_stats(PG_FUNCTION_ARGS)
 	values[9] = Int32GetDatum(filter.header.growth);
 	values[10] = Int32GetDatum(filter.header.max_layers);
 	nulls[10] = filter.header.max_layers == 0;
-	values[11] = CStringGetTextDatum(key_class_label(&class));
-	nulls[11] = class.code == BF_CLASS_NONE;
+	values[11] = CStringGetTextDatum(key_class_label(&filter.header.class));
+	nulls[11] = filter.header.class.code == BF_CLASS_NONE;
 	values[12] = Int32GetDatum(BF_FORMAT_VERSION);
 	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(desc, values, nulls)));
 }
@@ -100,7 +93,7 @@ bloom_layers(PG_FUNCTION_ARGS)
 	bf_filter	filter;
 	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
 
-	value_open_argument(&filter, fcinfo, 0);
+	value_open_argument(&filter, fcinfo, 0, BF_KIND_BLOOM);
 	InitMaterializedSRF(fcinfo, 0);
 	for (int i = 0; i < filter.layers; i++)
 	{
@@ -132,14 +125,12 @@ cuckoo_stats(PG_FUNCTION_ARGS)
 	bf_filter	filter;
 	const bf_layer *layer = &filter.layer[0];
 	bf_census	census;
-	KeyClass	class;
 	uint64		slots;
 	Datum		values[12];
 	bool		nulls[12] = {0};
 
-	image = value_open_argument(&filter, fcinfo, 0);
+	image = value_open_argument(&filter, fcinfo, 0, BF_KIND_CUCKOO);
 	census = bf_filter_census(&filter);
-	class = filter.header.class;
 	slots = layer->table.buckets * BF_BUCKET_SLOTS;
 	values[0] = Int64GetDatum((int64) (VARSIZE_ANY_EXHDR(image) + VARHDRSZ));
 	values[1] = Int64GetDatum((int64) (slots * layer->table.slot_bits));
@@ -151,24 +142,26 @@ cuckoo_stats(PG_FUNCTION_ARGS)
 	values[7] = Float8GetDatum(filter.header.fpp);
 	values[8] = Float8GetDatum(census.fpp);
 	values[9] = Int32GetDatum(filter.header.growth);
-	values[10] = CStringGetTextDatum(key_class_label(&class));
-	nulls[10] = class.code == BF_CLASS_NONE;
+	values[10] = CStringGetTextDatum(key_class_label(&filter.header.class));
+	nulls[10] = filter.header.class.code == BF_CLASS_NONE;
 	values[11] = Int32GetDatum(BF_FORMAT_VERSION);
 	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(desc, values, nulls)));
 }
 
-/* What a full filter of this description costs: bytes, bits per key, and `third`. */
+/* What a full filter of such a layer costs: bytes, bits per key, and `third`. */
 static Datum
-plan_record(FunctionCallInfo fcinfo, bf_filter *filter, int64 capacity, int32 third)
+plan_record(FunctionCallInfo fcinfo, bf_layer layer, int32 third)
 {
 	TupleDesc	desc = result_type(fcinfo);
+	int64		capacity = PG_GETARG_INT64(0);
+	bf_filter	filter = {.layers = 1,.header.class.code = BF_CLASS_INTEGER};
 	int64		bytes;
 	Datum		values[3];
 	bool		nulls[3] = {0};
 
-	filter->layers = 1;
-	filter->header.class.code = BF_CLASS_INTEGER;
-	bytes = (int64) bf_filter_size(filter) + VARHDRSZ;
+	value_check_words(layer.shape.words + bf_table_words(layer.table), capacity, PG_GETARG_FLOAT8(1));
+	filter.layer[0] = layer;
+	bytes = (int64) bf_filter_size(&filter) + VARHDRSZ;
 	values[0] = Int64GetDatum(bytes);
 	values[1] = Float8GetDatum((double) bytes * 8 / (double) capacity);
 	values[2] = Int32GetDatum(third);
@@ -179,32 +172,24 @@ PG_FUNCTION_INFO_V1(bloom_plan);
 Datum
 bloom_plan(PG_FUNCTION_ARGS)
 {
-	int64		capacity = PG_GETARG_INT64(0);
-	bf_shape	shape = value_shape(capacity, PG_GETARG_FLOAT8(1));
-	bf_filter	filter;
+	bf_shape	shape;
 
-	memset(&filter, 0, sizeof(filter));
-	filter.layer[0].shape = shape;
-	filter.layer[0].form = BF_FORM_LINES;
-	return plan_record(fcinfo, &filter, capacity, shape.groups * shape.probes);
+	value_check_capacity(PG_GETARG_INT64(0));
+	value_check_fpp(PG_GETARG_FLOAT8(1));
+	shape = bf_shape_for((uint64) PG_GETARG_INT64(0), PG_GETARG_FLOAT8(1));
+	return plan_record(fcinfo, (bf_layer) {.shape = shape, .form = BF_FORM_LINES}, shape.groups * shape.probes);
 }
 
 PG_FUNCTION_INFO_V1(cuckoo_plan);
 Datum
 cuckoo_plan(PG_FUNCTION_ARGS)
 {
-	int64		capacity = PG_GETARG_INT64(0);
-	double		fpp = PG_GETARG_FLOAT8(1);
 	int32		growth = PG_GETARG_INT32(2);
-	bf_filter	filter;
-	bf_layer   *layer = &filter.layer[0];
+	bf_table	table;
 
-	memset(&filter, 0, sizeof(filter));
-	value_check_capacity(capacity);
-	value_check_fpp(fpp);
+	value_check_capacity(PG_GETARG_INT64(0));
+	value_check_fpp(PG_GETARG_FLOAT8(1));
 	value_check_cuckoo_growth(growth);
-	layer->table = bf_table_for((uint64) capacity, fpp, (unsigned) growth);
-	value_check_words(bf_table_words(layer->table), capacity, fpp);
-	layer->form = BF_FORM_TABLE;
-	return plan_record(fcinfo, &filter, capacity, layer->table.slot_bits);
+	table = bf_table_for((uint64) PG_GETARG_INT64(0), PG_GETARG_FLOAT8(1), (unsigned) growth);
+	return plan_record(fcinfo, (bf_layer) {.table = table, .form = BF_FORM_TABLE}, table.slot_bits);
 }

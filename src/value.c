@@ -79,12 +79,15 @@ value_open(bf_filter *filter, struct varlena *image)
 		value_refuse_unfinished();
 }
 
+/* The same for an argument, of a certain kind or of any (0). */
 struct varlena *
-value_open_argument(bf_filter *filter, FunctionCallInfo fcinfo, int argument)
+value_open_argument(bf_filter *filter, FunctionCallInfo fcinfo, int argument, uint16 kind)
 {
 	struct varlena *image = PG_DETOAST_DATUM_PACKED(PG_GETARG_DATUM(argument));
 
 	value_open(filter, image);
+	if (kind != 0)
+		value_check_kind(filter->header.kind, kind);
 	return image;
 }
 
@@ -179,19 +182,6 @@ value_check_words(uint64 words, int64 capacity, double fpp)
 						capacity, fpp, needed),
 				 errdetail("A filter can have at most " UINT64_FORMAT " bytes.", (uint64) BF_MAX_BYTES),
 				 errhint("Accept a higher probability, or split the keys over several filters.")));
-}
-
-/* Geometry for user-given parameters; an error if it cannot be built. */
-bf_shape
-value_shape(int64 capacity, double fpp)
-{
-	bf_shape	shape;
-
-	value_check_capacity(capacity);
-	value_check_fpp(fpp);
-	shape = bf_shape_for((uint64) capacity, fpp);
-	value_check_words(shape.words, capacity, fpp);
-	return shape;
 }
 
 void

@@ -34,7 +34,7 @@ extern void value_refuse_unfinished(void);
 extern struct varlena *value_finished(struct varlena *image);
 
 /* An argument that is a filter; an error if it is the state of an aggregate. */
-extern struct varlena *value_open_argument(bf_filter *filter, FunctionCallInfo fcinfo, int argument);
+extern struct varlena *value_open_argument(bf_filter *filter, FunctionCallInfo fcinfo, int argument, uint16 kind);
 
 static inline bool
 value_is_state(struct varlena *image)
@@ -54,6 +54,5 @@ extern void value_check_capacity(int64 capacity);
 extern void value_check_fpp(double fpp);
 extern void value_check_words(uint64 words, int64 capacity, double fpp);
 extern void value_check_cuckoo_growth(int32 growth);
-extern bf_shape value_shape(int64 capacity, double fpp);
 
 #endif							/* BF_VALUE_H */

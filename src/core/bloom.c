@@ -137,6 +137,15 @@ bf_bloom_insert_layer(bf_bloom *bloom, unsigned at, const bf_bloom_layer *layer)
 	bloom->layers++;
 }
 
+/* Take a layer out of the filter, and free it. */
+void
+bf_bloom_remove_layer(bf_bloom *bloom, unsigned at)
+{
+	bf_bloom_free_layer(bloom, &bloom->layer[at]);
+	bloom->layers--;
+	memmove(&bloom->layer[at], &bloom->layer[at + 1], sizeof(bf_bloom_layer) * (bloom->layers - at));
+}
+
 /* ----------------------------------------------------------------
  * Beginning
  * ----------------------------------------------------------------
@@ -270,8 +279,8 @@ lines_shape(const bf_bloom *bloom, const bf_bloom_layer *layer)
 }
 
 /* Lines with the first n hashes of a layer's list. */
-static uint8_t *
-bloom_lines_of_hashes(const bf_bloom *bloom, const bf_bloom_layer *layer, size_t n, bf_added *added)
+uint8_t *
+bf_bloom_lines_of_list(const bf_bloom *bloom, const bf_bloom_layer *layer, size_t n, bf_added *added)
 {
 	bf_host		host = bloom->header.host;
 	bf_shape	shape = lines_shape(bloom, layer);
@@ -279,12 +288,6 @@ bloom_lines_of_hashes(const bf_bloom *bloom, const bf_bloom_layer *layer, size_t
 
 	*added = bf_lines_add_many(host, lines, shape, layer->hashes, n);
 	return lines;
-}
-
-uint8_t *
-bf_bloom_lines_of_list(const bf_bloom *bloom, const bf_bloom_layer *layer, bf_added *added)
-{
-	return bloom_lines_of_hashes(bloom, layer, layer->count, added);
 }
 
 /* Make these the contents of a layer, instead of its list. */
@@ -299,6 +302,17 @@ bf_bloom_install_lines(bf_bloom *bloom, bf_bloom_layer *layer, uint8_t *lines, b
 	layer->bits_set = 0;
 	layer->full_bits = bf_full_bits(bloom->header.growth, layer->size.shape, layer->size.capacity);
 	bf_bloom_count_added(layer, added);
+}
+
+/* The same in the open layer: what helps to gather a list has had its time. */
+static void
+bloom_open_lines(bf_bloom *bloom, bf_bloom_layer *layer, uint8_t *lines, bf_added added)
+{
+	bf_bloom_install_lines(bloom, layer, lines, added);
+	bf_release(bloom->header.host, bloom->recent);
+	bloom->recent = NULL;
+	bloom->is_part |= bloom->list_bound > 0;
+	bloom->list_bound = 0;
 }
 
 /*
@@ -319,20 +333,16 @@ bloom_list_to_lines(bf_bloom *bloom)
 
 	if (bloom->is_state && layer->keys_left != BF_UNCOUNTED && layer->keys_left < count)
 		fitting = (uint32_t) layer->keys_left;
-	lines = bloom_lines_of_hashes(bloom, layer, fitting, &added);
+	lines = bf_bloom_lines_of_list(bloom, layer, fitting, &added);
 	layer->hashes = NULL;
-	bf_bloom_install_lines(bloom, layer, lines, added);
-	bf_release(host, bloom->recent);
-	bloom->recent = NULL;
-	bloom->is_part |= bloom->list_bound > 0;
-	bloom->list_bound = 0;
+	bloom_open_lines(bloom, layer, lines, added);
 	bf_bloom_add_many(bloom, hashes + fitting, count - fitting);
 	bf_release(host, hashes);
 }
 
 /* Bring a list into order and drop repetitions. */
 void
-bf_bloom_sort_list(bf_bloom *bloom, bf_bloom_layer *layer)
+bf_bloom_sort_list(const bf_bloom *bloom, bf_bloom_layer *layer)
 {
 	uint32_t	sorted = layer->sorted;
 
@@ -364,16 +374,13 @@ bloom_replace_list_by_proof(bf_bloom *bloom, bf_bloom_layer *layer)
 		layer->count > layer->keys_left)	/* perhaps more than it is made
 											 * for */
 		return false;
-	lines = bf_bloom_lines_of_list(bloom, layer, &added);
+	lines = bf_bloom_lines_of_list(bloom, layer, layer->count, &added);
 	if (bf_bloom_may_be_list(bloom, layer, added.keys))
 	{
 		bf_release(bloom->header.host, lines);
 		return false;
 	}
-	bf_bloom_install_lines(bloom, layer, lines, added);
-	bf_release(bloom->header.host, bloom->recent);
-	bloom->recent = NULL;
-	bloom->list_bound = 0;
+	bloom_open_lines(bloom, layer, lines, added);
 	return true;
 }
 
@@ -436,51 +443,43 @@ is_full(const bf_bloom_layer *layer)
 	return layer->bits_set >= layer->full_bits || layer->keys_left == 0;
 }
 
-/* Keys on their way into a filter, of which the first is next. */
-typedef struct Coming
-{
-	const uint64_t *hashes;
-	size_t		n;
-} Coming;
-
-/* How many of them are distinct and not in the filter yet? */
+/* How many of these keys are distinct and not in the filter yet? */
 static uint64_t
-bloom_count_distinct_new(bf_bloom *bloom, const Coming *coming)
+bloom_count_distinct_new(bf_bloom *bloom, const uint64_t *hashes, size_t n)
 {
 	bf_host		host = bloom->header.host;
-	uint64_t   *hashes = bf_allocate(host, sizeof(uint64_t) * (uint64_t) coming->n);
-	size_t		n = 0;
+	uint64_t   *fresh = bf_allocate(host, sizeof(uint64_t) * (uint64_t) n);
+	size_t		count = 0;
 
-	for (size_t i = 0; i < coming->n; i++)
+	for (size_t i = 0; i < n; i++)
 	{
-		if (!bf_bloom_contains(bloom, coming->hashes[i]))
-			hashes[n++] = coming->hashes[i];
+		if (!bf_bloom_contains(bloom, hashes[i]))
+			fresh[count++] = hashes[i];
 		if (i % BF_POLL_EVERY == 0)
 			bf_poll(host);
 	}
-	n = bf_hashes_sort_unique(host, hashes, n, 0);
-	bf_release(host, hashes);
-	return n;
+	count = bf_hashes_sort_unique(host, fresh, count, 0);
+	bf_release(host, fresh);
+	return count;
 }
 
-/* The layer to follow the open one, for at least `keys` keys, as a list. */
-static bf_bloom_layer
-next_layer(const bf_bloom *bloom, uint64_t keys)
+/* The size of the layer to follow the open one, for at least `keys` keys. */
+static bf_size
+next_size(const bf_bloom *bloom, uint64_t keys)
 {
-	bf_bloom_layer next;
+	bf_size		next;
 	double		first = bf_shape_fpp(bloom->layer[0].size.shape, bloom->layer[0].size.capacity);
 	double		used = first;
 	uint64_t	bytes = BF_LINE_BYTES * 2;
 
 	for (unsigned i = 1; i < bloom->layers; i++)
 		used += bf_shape_fpp(bloom->layer[i].size.shape, bloom->layer[i].size.capacity);
-	memset(&next, 0, sizeof(next));
-	next.size = bf_next_size(&bloom->header, bloom->layer[bloom->layers - 1].size, used, first, keys);
+	next = bf_next_size(&bloom->header, bloom->layer[bloom->layers - 1].size, used, first, keys);
 
 	/* would the filter still be of a legal size? */
 	if (bloom->layers == bloom->header.max_layers)
 		return next;			/* in the place of another one */
-	bytes += next.size.shape.words * 8;
+	bytes += next.shape.words * 8;
 	for (unsigned i = 0; i < bloom->layers; i++)
 		bytes += bloom->layer[i].size.shape.words * 8 + BF_LINE_BYTES;
 	if (bytes > BF_MAX_BYTES)
@@ -491,18 +490,18 @@ next_layer(const bf_bloom *bloom, uint64_t keys)
 }
 
 /*
- * The open layer is full and there are new keys: open the next.  A window of
+ * The open layer is full and n keys are coming: open the next.  A window of
  * layers forgets its oldest when it has as many as it may.  The state of an
  * aggregate joins two others then, or stays with what it has.
  *
  * Parts of one aggregate have layers of few sizes, so that they can be joined.
  */
 static void
-bloom_open_next_layer(bf_bloom *bloom, const Coming *coming)
+bloom_open_next_layer(bf_bloom *bloom, const uint64_t *hashes, size_t n)
 {
 	bool		window = bloom->header.max_layers > 0;
 	bool		forget = window && bloom->layers == bloom->header.max_layers;
-	uint64_t	expected = coming->n > 1 && !window ? bloom_count_distinct_new(bloom, coming) : 1;
+	uint64_t	expected = n > 1 && !window ? bloom_count_distinct_new(bloom, hashes, n) : 1;
 	bf_bloom_layer next;
 
 	if (bloom->is_state && bloom->layers == BF_MAX_LAYERS && !bf_bloom_join_layers(bloom))
@@ -515,24 +514,28 @@ bloom_open_next_layer(bf_bloom *bloom, const Coming *coming)
 			break;
 		}
 	}
-	next = next_layer(bloom, expected);
+	next.size = next_size(bloom, expected);
 	bf_bloom_start_list(bloom, &next, 0);
 	bf_bloom_insert_layer(bloom, bloom->layers, &next);
 	/* nothing fails from here on */
 	if (forget)
-	{
-		bf_bloom_free_layer(bloom, &bloom->layer[0]);
-		bloom->layers--;
-		memmove(&bloom->layer[0], &bloom->layer[1], sizeof(bf_bloom_layer) * bloom->layers);
-	}
+		bf_bloom_remove_layer(bloom, 0);
 }
 
-/* Is the key in a layer whose list, if it is one, is sorted? */
+/* Is the key in a layer?  The unsorted tail of an open list is looked through. */
 bool
-bf_bloom_layer_contains(const bf_bloom_layer *layer, uint64_t hash)
+bf_bloom_layer_contains(const bf_bloom *bloom, bf_bloom_layer *layer, uint64_t hash)
 {
-	return layer->lines != NULL ? bf_lines_test(layer->lines, layer->size.shape, hash) :
-		bf_hashes_find(layer->hashes, layer->count, hash) < layer->count;
+	if (layer->lines != NULL)
+		return bf_lines_test(layer->lines, layer->size.shape, hash);
+	if (layer->count - layer->sorted > LONGEST_TAIL)
+		bf_bloom_sort_list(bloom, layer);
+	for (uint32_t i = layer->sorted; i < layer->count; i++)
+	{
+		if (layer->hashes[i] == hash)
+			return true;
+	}
+	return bf_hashes_find(layer->hashes, layer->sorted, hash) < layer->sorted;
 }
 
 /* Is the key in a layer that is not the open one? */
@@ -541,22 +544,22 @@ bloom_closed_layers_contain(const bf_bloom *bloom, uint64_t hash)
 {
 	for (unsigned i = 0; i + 1 < bloom->layers; i++)
 	{
-		if (bf_bloom_layer_contains(&bloom->layer[i], hash))
+		if (bf_bloom_layer_contains(bloom, &bloom->layer[i], hash))
 			return true;
 	}
 	return false;
 }
 
 /*
- * Add the first of the keys that are coming.
+ * Add the first of n keys that are coming.
  *
  * A filter that grows skips a key that any layer has.  A window adds it to the
  * newest layer, wherever else it may be: the older one will be forgotten.
  */
 static void
-bloom_add_next(bf_bloom *bloom, const Coming *coming)
+bloom_add_next(bf_bloom *bloom, const uint64_t *hashes, size_t n)
 {
-	uint64_t	hash = coming->hashes[0];
+	uint64_t	hash = hashes[0];
 	bf_bloom_layer *layer;
 
 	if (bloom->header.max_layers == 0 && bloom_closed_layers_contain(bloom, hash))
@@ -572,7 +575,7 @@ bloom_add_next(bf_bloom *bloom, const Coming *coming)
 	{
 		if (bf_lines_test(layer->lines, layer->size.shape, hash))
 			return;
-		bloom_open_next_layer(bloom, coming);
+		bloom_open_next_layer(bloom, hashes, n);
 		layer = bf_bloom_open_layer(bloom);
 	}
 	if (layer->lines != NULL)
@@ -592,7 +595,7 @@ bloom_add_next(bf_bloom *bloom, const Coming *coming)
 void
 bf_bloom_add_layered(bf_bloom *bloom, uint64_t hash)
 {
-	bloom_add_next(bloom, &(Coming) {&hash, 1});
+	bloom_add_next(bloom, &hash, 1);
 }
 
 /*
@@ -603,15 +606,13 @@ void
 bf_bloom_apply_batch(bf_bloom *bloom)
 {
 	bf_bloom_layer *layer = bf_bloom_open_layer(bloom);
-	bf_shape	shape = layer->size.shape;
 	uint32_t	n = bloom->batched;
 	uint64_t	batch[BF_BATCH];
 
 	bloom->batched = 0;
-	if (bf_likely(n <= layer->keys_left &&
-				  layer->bits_set + (uint64_t) n * shape.probes * shape.groups <= layer->full_bits))
+	if (bf_likely(bf_bloom_lines_take(layer, n)))
 	{
-		bf_bloom_count_added(layer, bf_lines_add_many(bloom->header.host, layer->lines, shape, bloom->batch, n));
+		bf_bloom_add_to_lines(bloom, layer, bloom->batch, n);
 		return;
 	}
 	memcpy(batch, bloom->batch, sizeof(uint64_t) * n);
@@ -632,7 +633,7 @@ bf_bloom_add_many(bf_bloom *bloom, const uint64_t *hashes, size_t n)
 
 		if (layer->lines != NULL && i + BF_BATCH < n)
 			bf_lines_prefetch(layer->lines, layer->size.shape, hashes[i + BF_BATCH]);
-		bloom_add_next(bloom, &(Coming) {hashes + i, n - i});
+		bloom_add_next(bloom, hashes + i, n - i);
 		if (i % BF_POLL_EVERY == BF_POLL_EVERY - 1)
 			bf_poll(bloom->header.host);
 	}
@@ -646,22 +647,20 @@ bool
 bf_bloom_reserve(bf_bloom *bloom, size_t n)
 {
 	bf_bloom_layer *layer = bf_bloom_open_layer(bloom);
-	bf_shape	shape = layer->size.shape;
+	uint64_t	largest = largest_room(bloom, layer);
+	uint64_t	needed = layer->count + (uint64_t) n;
+	uint64_t	room = (uint64_t) layer->room * 2;
 
 	if (n >= MOST_WITHOUT_POLL || bloom->batched > 0)
 		return false;
 	if (layer->lines != NULL)
-		return n <= layer->keys_left && layer->bits_set < layer->full_bits &&
-			(uint64_t) n * shape.probes * shape.groups <= layer->full_bits - layer->bits_set;
-	if (layer->count + (uint64_t) n > largest_room(bloom, layer))
+		return bf_bloom_lines_take(layer, n);
+	if (needed > largest)
 		return false;
-	if (layer->count + n > layer->room)
+	if (needed > layer->room)
 	{
-		uint64_t	room = (uint64_t) layer->room * 2;
-		uint64_t	largest = largest_room(bloom, layer);
-
 		room = room < largest ? room : largest;
-		enlarge_list(bloom, layer, room > layer->count + n ? room : layer->count + n);
+		enlarge_list(bloom, layer, room > needed ? room : needed);
 	}
 	return true;
 }
@@ -671,37 +670,20 @@ bf_bloom_reserve(bf_bloom *bloom, size_t n)
  * ----------------------------------------------------------------
  */
 
-/* Is the hash in the open list?  Its unsorted tail is looked through. */
-static bool
-bloom_open_list_contains(bf_bloom *bloom, bf_bloom_layer *layer, uint64_t hash)
-{
-	if (layer->count - layer->sorted > LONGEST_TAIL)
-		bf_bloom_sort_list(bloom, layer);
-	for (uint32_t i = layer->sorted; i < layer->count; i++)
-	{
-		if (layer->hashes[i] == hash)
-			return true;
-	}
-	return bf_hashes_find(layer->hashes, layer->sorted, hash) < layer->sorted;
-}
-
-static bool
-bloom_open_layer_contains(bf_bloom *bloom, uint64_t hash)
-{
-	bf_bloom_layer *layer = bf_bloom_open_layer(bloom);
-
-	if (layer->lines != NULL)
-		return bf_lines_test(layer->lines, layer->size.shape, hash);
-	return bloom_open_list_contains(bloom, layer, hash);
-}
-
 /* May the filter hold the key? */
 bool
 bf_bloom_contains(bf_bloom *bloom, uint64_t hash)
 {
 	if (bloom->batched > 0)
 		bf_bloom_apply_batch(bloom);
-	return bloom_open_layer_contains(bloom, hash) || bloom_closed_layers_contain(bloom, hash);
+	return bf_bloom_layer_contains(bloom, bf_bloom_open_layer(bloom), hash) || bloom_closed_layers_contain(bloom, hash);
+}
+
+bool
+bf_bloom_layer_is_empty(bf_host host, const bf_bloom_layer *layer)
+{
+	return layer->lines == NULL ? layer->count == 0 :
+		bf_bytes_are_zero(host, layer->lines, layer->size.shape.words * 8);
 }
 
 bool
@@ -709,10 +691,7 @@ bf_bloom_is_empty(const bf_bloom *bloom)
 {
 	for (unsigned i = 0; i < bloom->layers; i++)
 	{
-		const bf_bloom_layer *layer = &bloom->layer[i];
-
-		if (layer->count > 0 || (layer->lines != NULL &&
-								 !bf_bytes_are_zero(bloom->header.host, layer->lines, layer->size.shape.words * 8)))
+		if (!bf_bloom_layer_is_empty(bloom->header.host, &bloom->layer[i]))
 			return false;
 	}
 	return bloom->batched == 0;
@@ -729,7 +708,7 @@ bf_bloom_count_new(bf_bloom *bloom, const uint64_t *hashes, size_t n, uint64_t *
 
 	for (size_t i = 0; i < n; i++)
 	{
-		if (!bloom_open_layer_contains(bloom, hashes[i]) &&
+		if (!bf_bloom_layer_contains(bloom, bf_bloom_open_layer(bloom), hashes[i]) &&
 			(bloom->header.max_layers > 0 || !bloom_closed_layers_contain(bloom, hashes[i])))
 		{
 			*last = hashes[i];

@@ -90,13 +90,15 @@ extern bf_shape bf_bloom_spill_shape(double fpp);
 extern bool bf_bloom_may_be_list(const bf_bloom *bloom, const bf_bloom_layer *layer, uint64_t count);
 extern void bf_bloom_order(bf_bloom *bloom);
 extern void bf_bloom_start_list(const bf_bloom *bloom, bf_bloom_layer *layer, uint32_t count);
-extern bool bf_bloom_layer_contains(const bf_bloom_layer *layer, uint64_t hash);
-extern void bf_bloom_sort_list(bf_bloom *bloom, bf_bloom_layer *layer);
-extern uint8_t *bf_bloom_lines_of_list(const bf_bloom *bloom, const bf_bloom_layer *layer, bf_added *added);
+extern bool bf_bloom_layer_contains(const bf_bloom *bloom, bf_bloom_layer *layer, uint64_t hash);
+extern bool bf_bloom_layer_is_empty(bf_host host, const bf_bloom_layer *layer);
+extern void bf_bloom_sort_list(const bf_bloom *bloom, bf_bloom_layer *layer);
+extern uint8_t *bf_bloom_lines_of_list(const bf_bloom *bloom, const bf_bloom_layer *layer, size_t n, bf_added *added);
 extern void bf_bloom_install_lines(bf_bloom *bloom, bf_bloom_layer *layer, uint8_t *lines, bf_added added);
 extern void bf_bloom_load_layer(bf_bloom *bloom, bf_bloom_layer *layer, const bf_layer *from);
 extern bool bf_bloom_join_layers(bf_bloom *bloom);
 extern void bf_bloom_insert_layer(bf_bloom *bloom, unsigned at, const bf_bloom_layer *layer);
+extern void bf_bloom_remove_layer(bf_bloom *bloom, unsigned at);
 extern void bf_bloom_free_layer(bf_bloom *bloom, bf_bloom_layer *layer);
 
 /* The layer that takes new keys. */
@@ -113,6 +115,22 @@ bf_bloom_count_added(bf_bloom_layer *layer, bf_added added)
 	layer->bits_set += added.bits;
 	if (layer->keys_left != BF_UNCOUNTED)
 		layer->keys_left -= added.keys < layer->keys_left ? added.keys : layer->keys_left;
+}
+
+/* Have lines certainly room for n more keys? */
+static inline bool
+bf_bloom_lines_take(const bf_bloom_layer *layer, uint64_t n)
+{
+	bf_shape	shape = layer->size.shape;
+
+	return n <= layer->keys_left && layer->bits_set + n * shape.probes * shape.groups <= layer->full_bits;
+}
+
+/* Add keys that have room there. */
+static inline void
+bf_bloom_add_to_lines(bf_bloom *bloom, bf_bloom_layer *layer, const uint64_t *hashes, size_t n)
+{
+	bf_bloom_count_added(layer, bf_lines_add_many(bloom->header.host, layer->lines, layer->size.shape, hashes, n));
 }
 
 /* Add one key's hash: the short way of an aggregate. */

@@ -49,13 +49,6 @@ free_borrowed(bf_bloom *bloom, const bf_bloom_layer *layer)
 	bf_release(bloom->header.host, layer->hashes);
 }
 
-static bool
-layer_is_empty(bf_host host, const bf_bloom_layer *layer)
-{
-	return layer->lines == NULL ? layer->count == 0 :
-		bf_bytes_are_zero(host, layer->lines, layer->size.shape.words * 8);
-}
-
 /* The bits set in the lines of a layer; none if it is a list. */
 static uint64_t
 own_bits(bf_host host, const bf_bloom_layer *layer)
@@ -170,15 +163,6 @@ bloom_merge_into_any(bf_bloom *bloom, unsigned n, const bf_bloom_layer *other, b
 	return false;
 }
 
-/* Take a layer out of the filter; its contents are elsewhere now. */
-static void
-remove_layer(bf_bloom *bloom, unsigned at)
-{
-	bf_bloom_free_layer(bloom, &bloom->layer[at]);
-	bloom->layers--;
-	memmove(&bloom->layer[at], &bloom->layer[at + 1], sizeof(bf_bloom_layer) * (bloom->layers - at));
-}
-
 /*
  * There are as many layers as there may be: merge two of one shape in any case, to
  * make room for another.  False if no two are alike.
@@ -190,33 +174,41 @@ bf_bloom_join_layers(bf_bloom *bloom)
 	{
 		if (bloom_merge_into_any(bloom, i, &bloom->layer[i], true))
 		{
-			remove_layer(bloom, i);
+			bf_bloom_remove_layer(bloom, i);
 			return true;
 		}
 	}
 	return false;
 }
 
+/* Put a copy of another filter's layer at position `at`. */
+static void
+bloom_copy_layer(bf_bloom *bloom, unsigned at, const bf_layer *from)
+{
+	bf_bloom_layer copy;
+
+	bf_bloom_load_layer(bloom, &copy, from);
+	bf_bloom_insert_layer(bloom, at, &copy);
+}
+
 /*
- * Merge a layer of another filter, or else put a copy of it at the end.  With as
- * many layers as there may be: merge it in any case, or `failure`.
+ * Merge a layer of another filter, or else put a copy of it at the end.  A state
+ * that has as many layers as there may be merges it in any case.
  */
 static void
-bloom_take_layer(bf_bloom *bloom, const bf_layer *from, bool always, bool always_if_full, bf_failure failure)
+bloom_take_layer(bf_bloom *bloom, const bf_layer *from, bool always)
 {
 	bf_bloom_layer other = borrow_layer(bloom, from);
 	bool		full = bloom->layers == BF_MAX_LAYERS;
 	bool		merged = bloom_merge_into_any(bloom, bloom->layers, &other, always) ||
-	(full && always_if_full && bloom_merge_into_any(bloom, bloom->layers, &other, true));
+	(full && bloom->is_state && bloom_merge_into_any(bloom, bloom->layers, &other, true));
 
 	free_borrowed(bloom, &other);
 	if (merged)
 		return;
-	if (full && !(always_if_full && bf_bloom_join_layers(bloom)))
-		bf_fail(bloom->header.host, failure, BF_MAX_LAYERS + 1, NULL);
-	memset(&other, 0, sizeof(other));
-	bf_bloom_load_layer(bloom, &other, from);
-	bf_bloom_insert_layer(bloom, bloom->layers, &other);
+	if (full && !(bloom->is_state && bf_bloom_join_layers(bloom)))
+		bf_fail(bloom->header.host, bloom->is_state ? BF_FAIL_LAYERS : BF_FAIL_UNION_LAYERS, BF_MAX_LAYERS + 1, NULL);
+	bloom_copy_layer(bloom, bloom->layers, from);
 }
 
 /* Hashes of a list that are added together. */
@@ -237,8 +229,8 @@ bloom_add_list(bf_bloom *bloom, const bf_layer *list)
 			bf_bloom_apply_batch(bloom);
 		layer = &bloom->layer[0];
 		bf_list_read(block, list->data + (size_t) start * 8, n);
-		if (bloom->layers == 1 && layer->lines != NULL && bf_bloom_reserve(bloom, n))
-			bf_bloom_count_added(layer, bf_lines_add_many(bloom->header.host, layer->lines, layer->size.shape, block, n));
+		if (bloom->layers == 1 && layer->lines != NULL && bf_bloom_lines_take(layer, n))
+			bf_bloom_add_to_lines(bloom, layer, block, n);
 		else
 		{
 			for (uint32_t i = 0; i < n; i++)
@@ -256,15 +248,13 @@ bloom_add_list(bf_bloom *bloom, const bf_layer *list)
 static bool
 add_fitting_list(bf_bloom *bloom, const bf_layer *list)
 {
-	bf_bloom_layer *layer = &bloom->layer[0];
-	bf_shape	shape = layer->size.shape;
+	const bf_bloom_layer *layer = &bloom->layer[0];
 
-	if (bloom->layers > 1 || list->form != BF_FORM_LIST || !bf_shape_equal(shape, list->shape) ||
+	if (bloom->layers > 1 || list->form != BF_FORM_LIST || !bf_shape_equal(layer->size.shape, list->shape) ||
 		list->capacity > layer->size.capacity)
 		return false;
 	if (layer->lines == NULL ? !bf_bloom_may_be_list(bloom, layer, (uint64_t) layer->count + list->count) :
-		layer->full_bits != UINT64_MAX &&
-		layer->bits_set + ((uint64_t) list->count + BF_BATCH) * shape.probes * shape.groups > layer->full_bits)
+		!bf_bloom_lines_take(layer, (uint64_t) list->count + BF_BATCH))
 		return false;
 	bloom_add_list(bloom, list);
 	return true;
@@ -328,7 +318,7 @@ bf_bloom_merge_state(bf_bloom *bloom, const bf_filter *state)
 			if (bloom->layer[j].size.shape.words == 0)
 				bloom->layer[j].size.shape = other->shape;
 		}
-		bloom_take_layer(bloom, other, other->capacity == 0, true, BF_FAIL_LAYERS);
+		bloom_take_layer(bloom, other, other->capacity == 0);
 		qsort(bloom->layer, bloom->layers, sizeof(bf_bloom_layer), compare_capacities);
 	}
 }
@@ -348,7 +338,7 @@ drop_empty_layers(bf_bloom *bloom)
 	{
 		bf_bloom_layer *layer = &bloom->layer[i];
 
-		if (bloom->layers - i + kept > 1 && layer_is_empty(bloom->header.host, layer))
+		if (bloom->layers - i + kept > 1 && bf_bloom_layer_is_empty(bloom->header.host, layer))
 			bf_bloom_free_layer(bloom, layer);
 		else
 			bloom->layer[kept++] = *layer;
@@ -387,13 +377,7 @@ unite_windows(bf_bloom *bloom, const bf_filter *filter)
 	unsigned	older = filter->layers > bloom->layers ? filter->layers - bloom->layers : 0;
 
 	for (unsigned i = 0; i < older; i++)
-	{
-		bf_bloom_layer layer;
-
-		memset(&layer, 0, sizeof(layer));
-		bf_bloom_load_layer(bloom, &layer, &filter->layer[i]);
-		bf_bloom_insert_layer(bloom, i, &layer);
-	}
+		bloom_copy_layer(bloom, i, &filter->layer[i]);
 	for (unsigned i = older; i < filter->layers; i++)
 	{
 		bf_bloom_layer other = borrow_layer(bloom, &filter->layer[i]);
@@ -445,7 +429,7 @@ bf_bloom_unite(bf_bloom *bloom, const bf_filter *filter)
 	for (unsigned i = 0; i < filter->layers; i++)
 	{
 		if (!bf_layer_is_empty(header->host, &filter->layer[i]))
-			bloom_take_layer(bloom, &filter->layer[i], fixed, false, BF_FAIL_UNION_LAYERS);
+			bloom_take_layer(bloom, &filter->layer[i], fixed);
 	}
 }
 
@@ -510,7 +494,7 @@ bloom_shrink_layer(bf_bloom *bloom, bf_bloom_layer *layer)
 		if (!bf_keep_list(shape, layer->count))
 		{
 			bf_added	added;
-			uint8_t    *lines = bf_bloom_lines_of_list(bloom, layer, &added);
+			uint8_t    *lines = bf_bloom_lines_of_list(bloom, layer, layer->count, &added);
 
 			bf_bloom_install_lines(bloom, layer, lines, added);
 		}
@@ -523,7 +507,7 @@ bloom_shrink_layer(bf_bloom *bloom, bf_bloom_layer *layer)
 
 		half.words /= 2;
 		capacity = bf_shape_capacity(half, share);
-		if (bf_lines_folded_bits(host, layer->lines, layer->size.shape, 2) > bf_shape_bits_set(half, capacity))
+		if (bf_lines_fold(host, NULL, layer->lines, layer->size.shape, 2) > bf_shape_bits_set(half, capacity))
 			break;
 		bf_lines_fold(host, layer->lines, layer->lines, layer->size.shape, 2);
 		layer->size.shape = half;
@@ -548,7 +532,7 @@ bf_bloom_compact(bf_bloom *bloom)
 	for (unsigned i = 1; i < bloom->layers;)
 	{
 		if (bloom_merge_into_any(bloom, i, &bloom->layer[i], bloom->header.growth == 0))
-			remove_layer(bloom, i);
+			bf_bloom_remove_layer(bloom, i);
 		else
 			i++;
 	}
@@ -561,16 +545,16 @@ bf_bloom_compact(bf_bloom *bloom)
 
 /* Keep the hashes of a list that the other layer may hold. */
 static void
-bloom_keep_common(bf_host host, bf_bloom_layer *list, const bf_bloom_layer *other)
+bloom_keep_common(const bf_bloom *bloom, bf_bloom_layer *list, bf_bloom_layer *other)
 {
 	uint32_t	kept = 0;
 
 	for (uint32_t i = 0; i < list->count; i++)
 	{
-		if (bf_bloom_layer_contains(other, list->hashes[i]))
+		if (bf_bloom_layer_contains(bloom, other, list->hashes[i]))
 			list->hashes[kept++] = list->hashes[i];
 		if (i % BF_POLL_EVERY == BF_POLL_EVERY - 1)
-			bf_poll(host);
+			bf_poll(bloom->header.host);
 	}
 	list->count = list->sorted = kept;
 }
@@ -595,19 +579,19 @@ bf_bloom_intersect(bf_bloom *bloom, const bf_filter *filter)
 	{
 		/* a list has the hashes themselves, so what is left of it is exact */
 		bf_bloom_sort_list(bloom, layer);
-		bloom_keep_common(header->host, layer, &other);
+		bloom_keep_common(bloom, layer, &other);
 		free_borrowed(bloom, &other);
 	}
 	else if (other.lines == NULL)
 	{
-		bloom_keep_common(header->host, &other, layer);
+		bloom_keep_common(bloom, &other, layer);
 		bf_bloom_free_layer(bloom, layer);
 		*layer = other;
 	}
 	else
 	{
 		bf_lines_and(header->host, layer->lines, other.lines, layer->size.shape.words);
-		if (layer_is_empty(header->host, layer) && bf_keep_list(layer->size.shape, 0))
+		if (bf_bloom_layer_is_empty(header->host, layer) && bf_keep_list(layer->size.shape, 0))
 		{
 			/* an empty filter is a list */
 			bf_bloom_free_layer(bloom, layer);

@@ -77,7 +77,7 @@ bloom_spare_factor(const bf_bloom *bloom, const bf_bloom_layer *layer)
 		if (!bf_lines_can_fold(shape, candidate))
 			continue;
 		folded.words /= candidate;
-		if (bf_lines_folded_bits(bloom->header.host, layer->lines, shape, candidate) >
+		if (bf_lines_fold(bloom->header.host, NULL, layer->lines, shape, candidate) >
 			bf_shape_bits_set(folded, bf_shape_capacity(folded, bloom->header.fpp)))
 			break;
 		factor = candidate;

@@ -424,11 +424,23 @@ cuckoo_list_to_table(bf_cuckoo *cuckoo)
 	install_table(cuckoo, slots, table, capacity, used, placed);
 }
 
-/* All numbers in the table: as many as it says, or it is damaged. */
+/*
+ * Let all numbers of a table wait in a filter in which nothing does.  They are as
+ * many as the table says, or it is damaged.
+ */
 static void
-cuckoo_take_numbers(const bf_cuckoo *cuckoo, uint64_t *numbers)
+cuckoo_take_numbers(bf_cuckoo *cuckoo, const bf_cuckoo *from)
 {
-	if (bf_table_numbers(cuckoo->header.host, cuckoo->slots, cuckoo->table, numbers, (size_t) cuckoo->used) != cuckoo->used)
+	uint64_t	number;
+	uint64_t	n = 0;
+
+	reserve_pending(cuckoo, from->used);
+	for (uint64_t slot = 0; bf_table_next(cuckoo->header.host, from->slots, from->table, &slot, &number); n++)
+	{
+		if (n < from->used)
+			cuckoo->pending[n] = number;
+	}
+	if (n != from->used)
 		refuse_damaged_table(cuckoo);
 }
 
@@ -439,8 +451,7 @@ bf_cuckoo_table_to_list(bf_cuckoo *cuckoo)
 	uint32_t	runs;
 
 	bf_cuckoo_merge_pending(cuckoo);
-	reserve_pending(cuckoo, cuckoo->used);
-	cuckoo_take_numbers(cuckoo, cuckoo->pending);
+	cuckoo_take_numbers(cuckoo, cuckoo);
 	runs = cuckoo_prepare_pending(cuckoo, (uint32_t) cuckoo->used);
 
 	/* nothing fails from here on */
@@ -842,8 +853,7 @@ bf_cuckoo_finish(bf_cuckoo *cuckoo, bf_cuckoo *finished, bf_host host)
 	finished->listed = cuckoo->listed;
 	if (cuckoo->slots != NULL)
 	{
-		reserve_pending(finished, cuckoo->used);
-		cuckoo_take_numbers(cuckoo, finished->pending);
+		cuckoo_take_numbers(finished, cuckoo);
 		finished->pended = (uint32_t) cuckoo->used;
 		bf_cuckoo_merge_pending(finished);
 	}

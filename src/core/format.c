@@ -114,15 +114,20 @@ bf_filter_of_size(bf_filter *filter, bf_host host, uint64_t size)
 	return true;
 }
 
+/* Offset of the entries of further layers: behind the name of the key class. */
+static uint64_t
+entries_offset(const bf_filter *filter)
+{
+	if (filter->header.class.code != BF_CLASS_NAMED)
+		return BF_HEADER_BYTES;
+	return align(BF_HEADER_BYTES + 1 + filter->header.class.name_length, 8);
+}
+
 /* Offset of the first layer's contents before alignment. */
 static uint64_t
 contents_offset(const bf_filter *filter)
 {
-	uint64_t	offset = BF_HEADER_BYTES;
-
-	if (filter->header.class.code == BF_CLASS_NAMED)
-		offset = align(offset + 1 + filter->header.class.name_length, 8);
-	return align(offset + (filter->layers - 1) * (uint64_t) BF_LAYER_BYTES, 8);
+	return align(entries_offset(filter) + (filter->layers - 1) * (uint64_t) BF_LAYER_BYTES, 8);
 }
 
 /* Size without the padding of wide filters: decides whether it is one. */
@@ -194,9 +199,9 @@ void
 bf_filter_write(bf_filter *filter, uint8_t *bytes, size_t n)
 {
 	uint64_t	fpp_bits;
-	uint64_t	offset = BF_HEADER_BYTES;
+	uint64_t	offset = contents_offset(filter);
 
-	memset(bytes, 0, (size_t) contents_offset(filter));
+	memset(bytes, 0, (size_t) offset);
 	bytes[0] = (uint8_t) filter->header.kind;
 	bytes[1] = (uint8_t) (filter->header.kind >> 8);
 	bytes[2] = BF_FORMAT_VERSION;
@@ -210,16 +215,13 @@ bf_filter_write(bf_filter *filter, uint8_t *bytes, size_t n)
 	write_layer_entry(bytes + 16, &filter->layer[0]);
 	if (filter->header.class.code == BF_CLASS_NAMED)
 	{
-		bytes[offset] = filter->header.class.name_length;
+		bytes[BF_HEADER_BYTES] = filter->header.class.name_length;
 		if (filter->header.class.name_length > 0)	/* it is 0 in damaged
 													 * filters */
-			memcpy(bytes + offset + 1, filter->header.class.name, filter->header.class.name_length);
-		offset = align(offset + 1 + filter->header.class.name_length, 8);
+			memcpy(bytes + BF_HEADER_BYTES + 1, filter->header.class.name, filter->header.class.name_length);
 	}
 	for (unsigned i = 1; i < filter->layers; i++)
-		write_layer_entry(bytes + offset + (i - 1) * BF_LAYER_BYTES, &filter->layer[i]);
-
-	offset = contents_offset(filter);
+		write_layer_entry(bytes + entries_offset(filter) + (i - 1) * BF_LAYER_BYTES, &filter->layer[i]);
 	for (unsigned i = 0; i < filter->layers; i++)
 	{
 		bf_layer   *layer = &filter->layer[i];
@@ -333,7 +335,7 @@ bf_bytes_are_zero(bf_host host, const uint8_t *bytes, uint64_t n)
  * Find where the contents of each layer are.  `head` is the first piece of the
  * filter, of `fetched` bytes.
  */
-static inline const char *
+static const char *
 find_contents(bf_filter *filter, uint64_t n, const uint8_t *head, uint64_t fetched, bf_fetch fetch, void *arg)
 {
 	uint64_t	offset = contents_offset(filter);
@@ -370,15 +372,17 @@ find_contents(bf_filter *filter, uint64_t n, const uint8_t *head, uint64_t fetch
 }
 
 /*
- * Read a filter's structure.  Everything that decides where memory is accessed
- * is checked here, so that whatever this function accepts can be probed and
- * copied without leaving the bytes; it costs nothing that grows with the
- * filter's size.  bf_filter_validate adds the rest.
+ * Read the structure of a filter that may be stored elsewhere.  Everything that
+ * decides where memory is accessed is checked here, so that whatever this function
+ * accepts can be probed and copied without leaving the bytes; it costs nothing that
+ * grows with the filter's size.  bf_filter_validate adds the rest.
+ *
+ * The name of a key class is in the first piece: valid until another one is
+ * fetched, which happens here if there are several lists of hashes.
  */
-static inline const char *
-open_filter(bf_filter *filter, bf_host host, uint64_t n, bf_fetch fetch, void *arg)
+const char *
+bf_filter_open_pieces(bf_filter *filter, bf_host host, uint64_t n, bf_fetch fetch, void *arg)
 {
-	uint64_t	offset = BF_HEADER_BYTES;
 	uint64_t	fpp_bits;
 	uint64_t	fetched = n < LONGEST_HEAD ? n : LONGEST_HEAD;
 	const uint8_t *head;
@@ -414,18 +418,17 @@ open_filter(bf_filter *filter, bf_host host, uint64_t n, bf_fetch fetch, void *a
 	filter->header.class.name_length = 0;
 	if (filter->header.class.code == BF_CLASS_NAMED)
 	{
-		if (n < offset + 1 || n < align(offset + 1 + head[offset], 8))
+		if (n < BF_HEADER_BYTES + 1 || n < align(BF_HEADER_BYTES + 1 + head[BF_HEADER_BYTES], 8))
 			return "It ends before its key class does.";
-		filter->header.class.name_length = head[offset];
-		filter->header.class.name = (const char *) head + offset + 1;
-		offset = align(offset + 1 + filter->header.class.name_length, 8);
+		filter->header.class.name_length = head[BF_HEADER_BYTES];
+		filter->header.class.name = (const char *) head + BF_HEADER_BYTES + 1;
 	}
 	if (n < contents_offset(filter))
 		return "It ends before its list of layers does.";
 	for (unsigned i = 0; i < filter->layers; i++)
 	{
 		problem = read_layer_entry(&filter->layer[i], i == 0 ? head + FIRST_ENTRY :
-								   head + offset + (i - 1) * BF_LAYER_BYTES, filter->header.kind);
+								   head + entries_offset(filter) + (i - 1) * BF_LAYER_BYTES, filter->header.kind);
 		if (problem != NULL)
 			return problem;
 		if (i > 0 && (filter->layer[i].capacity == 0 || filter->layer[i].shape.words == 0))
@@ -441,7 +444,7 @@ open_filter(bf_filter *filter, bf_host host, uint64_t n, bf_fetch fetch, void *a
 const char *
 bf_filter_open(bf_filter *filter, bf_host host, const uint8_t *bytes, size_t n)
 {
-	const char *problem = open_filter(filter, host, n, bf_fetch_from_memory, (void *) bytes);
+	const char *problem = bf_filter_open_pieces(filter, host, n, bf_fetch_from_memory, (void *) bytes);
 
 	if (problem == NULL)
 	{
@@ -451,31 +454,15 @@ bf_filter_open(bf_filter *filter, bf_host host, const uint8_t *bytes, size_t n)
 	return problem;
 }
 
-/*
- * Read the structure of a filter that is stored elsewhere.  The name of a key
- * class is in the first piece: valid until another one is fetched, which
- * happens here if there are several lists of hashes.
- */
-const char *
-bf_filter_open_pieces(bf_filter *filter, bf_host host, uint64_t size, bf_fetch fetch, void *arg)
-{
-	return open_filter(filter, host, size, fetch, arg);
-}
-
 /* The parts of the bytes that mean nothing have to be zero. */
 static bool
 padding_is_zero(const bf_filter *filter, const uint8_t *bytes, size_t n)
 {
-	uint64_t	offset = BF_HEADER_BYTES;
-	uint64_t	end;
+	uint64_t	offset = entries_offset(filter);
+	uint64_t	end = BF_HEADER_BYTES + 1 + filter->header.class.name_length;
 
-	if (filter->header.class.code == BF_CLASS_NAMED)
-	{
-		end = offset + 1 + filter->header.class.name_length;
-		offset = align(end, 8);
-		if (!bf_bytes_are_zero(filter->header.host, bytes + end, offset - end))
-			return false;
-	}
+	if (offset > end && !bf_bytes_are_zero(filter->header.host, bytes + end, offset - end))
+		return false;
 	end = offset + (filter->layers - 1) * (uint64_t) BF_LAYER_BYTES;
 	for (unsigned i = 0; i < filter->layers; i++)
 	{

@@ -170,7 +170,7 @@ extern const char *bf_filter_open(bf_filter *filter, bf_host host, const uint8_t
 extern const char *bf_filter_validate(bf_host host, const uint8_t *bytes, size_t n, uint16_t kind);
 
 /* Reading one that is stored elsewhere, in pieces. */
-extern const char *bf_filter_open_pieces(bf_filter *filter, bf_host host, uint64_t size, bf_fetch fetch, void *arg);
+extern const char *bf_filter_open_pieces(bf_filter *filter, bf_host host, uint64_t n, bf_fetch fetch, void *arg);
 extern bool bf_filter_of_size(bf_filter *filter, bf_host host, uint64_t size);
 
 /* Writing: the size first, then everything but the layers' contents. */
@@ -213,35 +213,24 @@ bf_keep_counts(bf_table table, uint64_t count)
 	return table.buckets == 0 ? count <= BF_MAX_LIST : count * 9 < bf_table_words(table) * 8;
 }
 
-/* Bytes of a list of numbers and their counts, without its length. */
-static inline uint64_t
-bf_counts_bytes(uint64_t count)
-{
-	return count * 8 + (count + 7) / 8 * 8;
-}
-
-static inline uint64_t
-bf_layer_bytes(const bf_layer *layer)
-{
-	switch (layer->form)
-	{
-		case BF_FORM_LIST:
-			return 8 + (uint64_t) layer->count * 8;
-		case BF_FORM_LINES:
-			return layer->shape.words * 8;
-		case BF_FORM_COUNTS:
-			return 8 + bf_counts_bytes(layer->count);
-		case BF_FORM_TABLE:
-			return 16 + bf_table_words(layer->table) * 8 + bf_counts_bytes(layer->count);
-	}
-	return 0;
-}
-
 /* Words before a layer's proper contents: the list's length, the table's load. */
 static inline uint64_t
 bf_layer_head_bytes(const bf_layer *layer)
 {
 	return layer->form == BF_FORM_LINES ? 0 : layer->form == BF_FORM_TABLE ? 16 : 8;
+}
+
+/* Lines, or a table if there is one and a list; that of numbers with their counts. */
+static inline uint64_t
+bf_layer_bytes(const bf_layer *layer)
+{
+	uint64_t	count = layer->count;
+	uint64_t	table = layer->form == BF_FORM_TABLE ? bf_table_words(layer->table) * 8 : 0;
+	uint64_t	counts = layer->form >= BF_FORM_COUNTS ? (count + 7) / 8 * 8 : 0;
+
+	if (layer->form == BF_FORM_LINES)
+		return layer->shape.words * 8;
+	return bf_layer_head_bytes(layer) + table + count * 8 + counts;
 }
 
 #endif							/* BF_FORMAT_H */

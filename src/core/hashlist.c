@@ -206,8 +206,8 @@ bf_hashes_find(const uint64_t *hashes, size_t n, uint64_t hash)
  * Drop repetitions from a sorted array; returns how many remain.  An error that
  * a poll raises leaves some of them, and all of the others.
  */
-size_t
-bf_hashes_unique(bf_host host, uint64_t *hashes, size_t n)
+static size_t
+hashes_unique(bf_host host, uint64_t *hashes, size_t n)
 {
 	size_t		kept = 0;
 
@@ -232,7 +232,7 @@ bf_hashes_sort_unique(bf_host host, uint64_t *hashes, size_t n, size_t sorted)
 	if (sorted == n)
 		return n;
 	bf_hashes_sort(host, hashes, n);
-	return bf_hashes_unique(host, hashes, n);
+	return hashes_unique(host, hashes, n);
 }
 
 /* Entries of a list looked at together: half a TOAST chunk. */

@@ -11,7 +11,6 @@
 /* In memory: native words; sorting takes less than 2^32. */
 extern void bf_hashes_sort(bf_host host, uint64_t *hashes, size_t n);
 extern size_t bf_hashes_find(const uint64_t *hashes, size_t n, uint64_t hash);
-extern size_t bf_hashes_unique(bf_host host, uint64_t *hashes, size_t n);
 extern size_t bf_hashes_sort_unique(bf_host host, uint64_t *hashes, size_t n, size_t sorted);
 
 /* In a filter: sorted, distinct, little-endian, at any address. */

@@ -117,21 +117,13 @@ bf_lines_can_fold(bf_shape shape, unsigned factor)
 	return shape.words >= (uint64_t) factor * BF_LINE_WORDS && bf_shape_lines(shape) % factor == 0;
 }
 
-/* One word of a folded line. */
-static inline uint64_t
-folded_word(const uint8_t *data, uint64_t line, unsigned word, unsigned factor)
-{
-	const uint8_t *from = data + line * factor * BF_LINE_BYTES + word * 8;
-	uint64_t	result = 0;
-
-	for (unsigned i = 0; i < factor; i++)
-		result |= bf_load64(from + i * BF_LINE_BYTES);
-	return result;
-}
-
-/* How many bits would be set if the layer were folded? */
+/*
+ * Fold a layer.  The result is bit for bit the layer that the same keys would
+ * have made in the smaller shape; returns how many of its bits are set.  `into`
+ * may be `from`, or NULL to count only.
+ */
 uint64_t
-bf_lines_folded_bits(bf_host host, const uint8_t *data, bf_shape shape, unsigned factor)
+bf_lines_fold(bf_host host, uint8_t *into, const uint8_t *from, bf_shape shape, unsigned factor)
 {
 	uint64_t	lines = bf_shape_lines(shape) / factor;
 	uint64_t	set = 0;
@@ -139,31 +131,20 @@ bf_lines_folded_bits(bf_host host, const uint8_t *data, bf_shape shape, unsigned
 	for (uint64_t line = 0; line < lines; line++)
 	{
 		for (unsigned w = 0; w < BF_LINE_WORDS; w++)
-			set += bf_popcount64(folded_word(data, line, w, factor));
+		{
+			const uint8_t *words = from + line * factor * BF_LINE_BYTES + w * 8;
+			uint64_t	folded = 0;
+
+			for (unsigned i = 0; i < factor; i++)
+				folded |= bf_load64(words + i * BF_LINE_BYTES);
+			set += bf_popcount64(folded);
+			if (into != NULL)
+				bf_store64(into + line * BF_LINE_BYTES + w * 8, folded);
+		}
 		if (line % BF_POLL_EVERY == 0)
 			bf_poll(host);
 	}
 	return set;
-}
-
-/*
- * Fold a layer.  The result is bit for bit the layer that the same keys would
- * have made in the smaller shape.  `into` may be `from`.
- */
-bf_shape
-bf_lines_fold(bf_host host, uint8_t *into, const uint8_t *from, bf_shape shape, unsigned factor)
-{
-	uint64_t	lines = bf_shape_lines(shape) / factor;
-
-	for (uint64_t line = 0; line < lines; line++)
-	{
-		for (unsigned w = 0; w < BF_LINE_WORDS; w++)
-			bf_store64(into + line * BF_LINE_BYTES + w * 8, folded_word(from, line, w, factor));
-		if (line % BF_POLL_EVERY == 0)
-			bf_poll(host);
-	}
-	shape.words /= factor;
-	return shape;
 }
 
 /*

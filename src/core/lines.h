@@ -192,8 +192,7 @@ extern uint64_t bf_lines_bits_set_or(bf_host host, const uint8_t *a, const uint8
 extern void bf_lines_or(bf_host host, uint8_t *into, const uint8_t *from, uint64_t words);
 extern void bf_lines_and(bf_host host, uint8_t *into, const uint8_t *from, uint64_t words);
 extern bool bf_lines_can_fold(bf_shape shape, unsigned factor);
-extern uint64_t bf_lines_folded_bits(bf_host host, const uint8_t *data, bf_shape shape, unsigned factor);
-extern bf_shape bf_lines_fold(bf_host host, uint8_t *into, const uint8_t *from, bf_shape shape, unsigned factor);
+extern uint64_t bf_lines_fold(bf_host host, uint8_t *into, const uint8_t *from, bf_shape shape, unsigned factor);
 
 /* What the bits now set say about a layer. */
 typedef struct bf_census

@@ -238,25 +238,6 @@ bf_table_next(bf_host host, const uint8_t *slots, bf_table table, uint64_t *slot
 	return false;
 }
 
-/*
- * All numbers in the table, in the order of their places; returns how many.  Only
- * the first `room` of them are written: a damaged table may hold more than it
- * says.
- */
-size_t
-bf_table_numbers(bf_host host, const uint8_t *slots, bf_table table, uint64_t *numbers, size_t room)
-{
-	size_t		n = 0;
-	uint64_t	number;
-
-	for (uint64_t slot = 0; bf_table_next(host, slots, table, &slot, &number); n++)
-	{
-		if (n < room)
-			numbers[n] = number;
-	}
-	return n;
-}
-
 /* How many slots of the bucket have this value? */
 static unsigned
 table_bucket_count(const uint8_t *slots, bf_table table, uint64_t bucket, uint64_t value)

@@ -40,7 +40,6 @@ extern unsigned bf_table_growth_bits(bf_table table, unsigned growth);
 extern bool bf_table_insert(uint8_t *slots, bf_table table, uint64_t number);
 extern bool bf_table_remove(uint8_t *slots, bf_table table, uint64_t number);
 extern bool bf_table_next(bf_host host, const uint8_t *slots, bf_table table, uint64_t *slot, uint64_t *number);
-extern size_t bf_table_numbers(bf_host host, const uint8_t *slots, bf_table table, uint64_t *numbers, size_t room);
 extern const char *bf_table_check(bf_host host, const uint8_t *slots, bf_table table, uint64_t used);
 
 /* Keys that a table takes before it grows: 95 % of its slots. */

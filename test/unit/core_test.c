@@ -247,7 +247,7 @@ test_lines_operations(void)
 
 		for (unsigned factor = 2; factor < 8;)
 		{
-			bf_shape	half;
+			bf_shape	half = shape;
 			uint8_t    *direct;
 			uint64_t	expected;
 
@@ -256,10 +256,10 @@ test_lines_operations(void)
 				factor++;
 				continue;
 			}
-			expected = bf_lines_folded_bits(test_host, both, shape, factor);
-			half = bf_lines_fold(test_host, both, both, shape, factor);
+			half.words /= factor;
+			expected = bf_lines_fold(test_host, NULL, both, shape, factor);
+			CHECK(bf_lines_fold(test_host, both, both, shape, factor) == expected, "bits counted");
 			direct = allocate(half.words * 8);
-			CHECK(half.words * factor == shape.words, "size");
 			CHECK(bf_lines_bits_set(test_host, both, half.words) == expected, "bits");
 			bf_lines_add_many(test_host, direct, half, hashes, N);
 			CHECK(memcmp(direct, both, half.words * 8) == 0, "fold of %llu words differs",
@@ -562,9 +562,11 @@ static bool
 table_holds(const uint8_t *slots, bf_table table, uint64_t *numbers, size_t n)
 {
 	uint64_t   *found = malloc((table.buckets * BF_BUCKET_SLOTS + 1) * sizeof(uint64_t));
-	size_t		count = bf_table_numbers(test_host, slots, table, found, table.buckets * BF_BUCKET_SLOTS);
+	size_t		count = 0;
 	bool		same;
 
+	for (uint64_t slot = 0; bf_table_next(test_host, slots, table, &slot, &found[count]);)
+		count++;
 	qsort(found, count, sizeof(uint64_t), compare_hashes);
 	qsort(numbers, n, sizeof(uint64_t), compare_hashes);
 	same = count == n && memcmp(found, numbers, n * sizeof(uint64_t)) == 0;
@@ -903,6 +905,212 @@ test_changes_are_whole(void)
 	}
 }
 
+/*
+ * The same while keys wait to be sorted in: the filter is made anew for each step
+ * that fails, since looking at it would bring it into order.  Removing in place
+ * takes no step at all once nothing waits.
+ */
+static void
+test_removal_is_whole(void)
+{
+	enum
+	{
+		N = 900, COPIES = 2
+	};
+	uint64_t	hashes[N];
+	Bytes		expected = {NULL, 0};
+	HostOutcome outcome = HOST_FAULT;
+
+	for (size_t i = 0; i < N; i++)
+		hashes[i] = next_random();
+	for (uint64_t step = 0; outcome == HOST_FAULT; step++)
+	{
+		bf_mutable	filter;
+		Operation	operation = {.filter = &filter, .change = BF_REMOVE, .class = &key_classes[2], .hashes = hashes, .n = 300};
+		Bytes		after;
+		uint32_t	waiting;
+
+		bf_cuckoo_start(&filter.cuckoo, test_host, bf_table_for(N, 0.01, 2), N, 0.01);
+		for (unsigned copy = 0; copy < COPIES; copy++)
+			bf_mutable_change(&filter, BF_ADD, &key_classes[2], hashes, N);
+		bf_cuckoo_merge_pending(&filter.cuckoo);
+		waiting = filter.cuckoo.list_room - filter.cuckoo.listed + 1;	/* not enough room for
+																		 * them */
+		bf_mutable_change(&filter, BF_ADD, &key_classes[2], hashes, waiting);
+		CHECK(filter.cuckoo.slots != NULL && filter.cuckoo.pended == waiting, "%u of %u keys wait", filter.cuckoo.pended, waiting);
+		if (step > 0)
+			outcome = host_run(change, &operation, step);
+		after = flat(&filter);
+		if (step == 0)
+			expected = after;
+		else if (outcome == HOST_FAULT)
+			CHECK(bytes_equal(expected, after), "a removal that failed at step %u has changed the filter", (unsigned) step);
+		else
+		{
+			CHECK(host_run(change, &operation, 0) == HOST_DONE && host_steps == 0, "%u steps", (unsigned) host_steps);
+			CHECK(step > 1, "nothing has failed");
+		}
+		bf_mutable_free(&filter);
+	}
+	host_clean();
+}
+
+/* To remove very many keys takes long, so it can be interrupted; then nothing has changed. */
+static void
+test_long_removal(void)
+{
+	enum
+	{
+		N = 200000
+	};
+	uint64_t   *hashes = malloc(N * sizeof(uint64_t));
+	bf_mutable	filter;
+	bf_mutable	copy;
+	Operation	operation = {.filter = &filter, .change = BF_REMOVE, .class = &key_classes[0], .hashes = hashes, .n = N};
+
+	for (size_t i = 0; i < N; i++)
+		hashes[i] = next_random();
+	bf_cuckoo_start(&filter.cuckoo, test_host, bf_table_for(N, 0.01, 2), N, 0.01);
+	bf_mutable_change(&filter, BF_ADD, &key_classes[0], hashes, N);
+	bf_mutable_copy(&copy, test_host, &filter);
+	operation.filter = &copy;
+	CHECK(host_run(change_own, &operation, 0) == HOST_DONE && host_steps >= N / BF_POLL_EVERY,
+		  "%u polls", (unsigned) host_steps);
+	CHECK(bf_cuckoo_is_empty(&copy.cuckoo), "keys are left");
+	bf_mutable_free(&copy);
+	operation.filter = &filter;
+	CHECK(change_step_by_step(&operation, 8) == HOST_DONE && bf_cuckoo_is_empty(&filter.cuckoo), "keys are left");
+	bf_mutable_free(&filter);
+	free(hashes);
+	host_clean();
+}
+
+/*
+ * Keys that have places in a table, but not in the larger one that it becomes:
+ * there too many share two buckets.  They wait, and so may the key for which it grew.
+ */
+static void
+test_table_moves(void)
+{
+	enum
+	{
+		FULL = 31, SHARING = 24, SLOT_BITS = 15
+	};
+	const bf_table table = {8, SLOT_BITS};
+	const bf_table larger = {16, SLOT_BITS - 1};
+	uint8_t    *slots = bf_allocate_zero(test_host, bf_table_words(table) * 8);
+	uint64_t	hashes[FULL + 1];
+	size_t		n = 0;
+	bf_mutable	filter;
+	bf_filter	opened;
+	Operation	operation = {.filter = &filter, .change = BF_ADD, .class = &key_classes[2], .hashes = hashes + FULL, .n = 1};
+
+	/* a full table: those that will share a pair of buckets, then any others */
+	for (unsigned pass = 0; pass < 2; pass++)
+	{
+		for (uint64_t number = 0; n < (pass == 0 ? SHARING : FULL) && number < bf_table_range(table); number += 1 + pass * 100)
+		{
+			uint64_t	own = bf_table_bucket(larger, number);
+			uint64_t	alternate = bf_table_alternate(larger, own, bf_table_fingerprint(larger, number));
+			uint64_t	lower = own < alternate ? own : alternate;
+			bool		sharing = own + alternate == 2 * lower + 1 && (lower == 5 || lower == 13);
+
+			if (sharing == (pass == 0) && bf_table_insert(slots, table, number))
+				hashes[n++] = number << (64 - 3 - (SLOT_BITS - 1));
+		}
+	}
+	CHECK(n == FULL && bf_table_full(table) == FULL, "%zu keys", n);
+	hashes[FULL] = UINT64_MAX;
+	bf_cuckoo_start(&filter.cuckoo, test_host, table, FULL, 0.01);
+	bf_mutable_set_class(&filter, &key_classes[2]);
+	filter.cuckoo.slots = slots;
+	filter.cuckoo.used = FULL;
+	open_valid(&opened, flat(&filter), BF_KIND_CUCKOO);
+	CHECK(opened.layer[0].used == FULL, "%u in the table", (unsigned) opened.layer[0].used);
+	CHECK(change_step_by_step(&operation, UINT64_MAX) == HOST_DONE, "refused");
+	open_valid(&opened, flat(&filter), BF_KIND_CUCKOO);
+	CHECK(opened.layer[0].table.buckets == larger.buckets && opened.layer[0].count >= SHARING - 16,
+		  "%u buckets, %u in the list", (unsigned) opened.layer[0].table.buckets, opened.layer[0].count);
+	CHECK(holds(&opened, hashes, FULL + 1), "a key is lost");
+	bf_mutable_free(&filter);
+	host_clean();
+}
+
+/* A sort that is cancelled leaves a list in no order, in which all keys are found. */
+static void
+test_cancelled_sort(void)
+{
+	enum
+	{
+		N = BF_POLL_EVERY + 3000, TAIL = 100
+	};
+	uint64_t   *hashes = malloc((N + TAIL) * sizeof(uint64_t));
+	HostOutcome outcome = HOST_FAULT;
+
+	for (size_t i = 0; i < N + TAIL; i++)
+		hashes[i] = next_random();
+	for (uint64_t step = 1; outcome == HOST_FAULT; step += 1 + step / 2)
+	{
+		bf_mutable	filter;
+		Operation	operation = {.filter = &filter};
+		unsigned	lost = 0;
+
+		bf_mutable_start_state(&filter, test_host, BF_KIND_BLOOM, 0, 0.01);
+		for (size_t i = 0; i < N; i++)
+			bf_mutable_add(&filter, hashes[i]);
+		bf_bloom_order(&filter.bloom);
+		for (size_t i = N; i < N + TAIL; i++)
+			bf_mutable_add(&filter, hashes[i]);
+		outcome = host_run(flatten, &operation, step);
+		for (size_t i = 0; i < N + TAIL; i++)
+			lost += !bf_mutable_contains(&filter, hashes[i]);
+		CHECK(lost == 0, "%u keys lost by a sort that was cancelled at step %u", lost, (unsigned) step);
+		CHECK(step > 1 || outcome == HOST_FAULT, "nothing has failed");
+		bf_mutable_free(&filter);
+	}
+	free(hashes);
+	host_clean();
+}
+
+/*
+ * Keys that cannot be added in place to an empty filter: it has no class before
+ * they are in, whatever fails on the way.
+ */
+static void
+test_class_of_failed_change(void)
+{
+	enum
+	{
+		N = 70000
+	};
+	uint64_t   *hashes = malloc(N * sizeof(uint64_t));
+
+	for (size_t i = 0; i < N; i++)
+		hashes[i] = next_random();
+	for (unsigned cuckoo = 0; cuckoo < 2; cuckoo++)
+	{
+		bf_mutable	filter;
+		Operation	operation = {.filter = &filter, .change = BF_ADD, .class = &key_classes[2], .hashes = hashes, .n = N};
+		HostOutcome outcome = HOST_FAULT;
+
+		if (cuckoo)
+			bf_cuckoo_start(&filter.cuckoo, test_host, bf_table_for(500, 0.01, 2), 500, 0.01);
+		else
+			bf_bloom_start(&filter.bloom, test_host, (bf_size) {bf_first_shape(500, 0.01, 2, 0), 500}, 0.01);
+		for (uint64_t step = 1; outcome == HOST_FAULT; step++)
+		{
+			CHECK(filter.header.class.code == BF_CLASS_NONE && filter.header.class.name == NULL,
+				  "a class after step %u failed", (unsigned) step - 1);
+			outcome = host_run(change, &operation, step);
+		}
+		CHECK(outcome == HOST_DONE && filter.header.class.code == BF_CLASS_NAMED, "no class");
+		CHECK(host_interrupted, "nothing has failed");
+		bf_mutable_free(&filter);
+		host_clean();
+	}
+	free(hashes);
+}
+
 /* The finished filter of an aggregate in parts, each of which may stay a list. */
 static Bytes
 aggregate_in_parts(const uint64_t *hashes, unsigned parts, size_t each, uint64_t capacity)
@@ -982,6 +1190,11 @@ main(void)
 	test_table_operations();
 	test_table_load();
 	test_changes_are_whole();
+	test_removal_is_whole();
+	test_long_removal();
+	test_table_moves();
+	test_cancelled_sort();
+	test_class_of_failed_change();
 	test_partial_states();
 	printf("core: %d passed, %d failed\n", passed, failed);
 	return failed > 0;
