@@ -63,15 +63,14 @@ typedef struct Collection
 	MemoryContext scratch;		/* for hashing one value */
 	double		rows;
 
-	/* in memory */
+	/* in memory; NULL once they are on disk */
 	uint64	   *hashes;
 	uint64		n;
 	uint64		sorted;			/* length of the sorted, distinct prefix */
 	uint64		room;
 	uint64		most;			/* as much room as there may be */
 
-	/* on disk, if they became too many */
-	Tuplesortstate *sort;
+	Tuplesortstate *sort;		/* on disk */
 
 	uint64		next;			/* to read in memory */
 } Collection;
@@ -131,9 +130,9 @@ collection_add(Relation index, ItemPointer tid, Datum *values, bool *isnull, boo
 	MemoryContextSwitchTo(caller);
 	MemoryContextReset(collection->scratch);
 	collection->rows += 1;
-	if (collection->sort == NULL && collection->n == collection->room)
+	if (collection->hashes != NULL && collection->n == collection->room)
 		collection_make_room(collection);
-	if (collection->sort != NULL)
+	if (collection->hashes == NULL)
 		collection_put_to_disk(collection, hash);
 	else
 		collection->hashes[collection->n++] = hash;
@@ -293,14 +292,14 @@ bfindex_new_meta(Relation heap, Relation index, const KeyClass *class, uint64 ke
  * ----------------------------------------------------------------
  */
 
-/* Write all pages; `collection` NULL if there are no keys. */
+/* Write all pages. */
 static void
 bfindex_write(Relation index, ForkNumber fork, const BfindexMeta *meta, Collection *collection)
 {
 	const BfindexLayer *layer = &meta->layer[0];
 	Buffer		buffer = bf_extend_relation(index, fork);
 	uint64		hash = 0;
-	bool		more = collection != NULL && collection_next(collection, &hash);
+	bool		more = collection_next(collection, &hash);
 
 	Assert(BufferGetBlockNumber(buffer) == BFINDEX_META_BLOCK);
 	bfindex_init_meta_page(BufferGetPage(buffer), meta);
@@ -403,8 +402,9 @@ bfindex_buildempty(Relation index)
 {
 	KeyType    *key = bfindex_key_type(index, CurrentMemoryContext);
 	BfindexMeta meta = bfindex_new_meta(NULL, index, &key->class, 0);
+	Collection	nothing = {0};
 
-	bfindex_write(index, INIT_FORKNUM, &meta, NULL);
+	bfindex_write(index, INIT_FORKNUM, &meta, &nothing);
 }
 
 char *
@@ -413,11 +413,11 @@ bfindex_buildphasename(int64 phase)
 	switch (phase)
 	{
 		case PROGRESS_CREATEIDX_SUBPHASE_INITIALIZE:
-			return "hashing keys";
+			return (char *) "hashing keys";
 		case PHASE_SORT:
-			return "sorting hashes";
+			return (char *) "sorting hashes";
 		case PHASE_WRITE:
-			return "writing pages";
+			return (char *) "writing pages";
 		default:
 			return NULL;
 	}

@@ -102,13 +102,13 @@ bfindex_hit_probability(PlannerInfo *root, IndexPath *path, double *keys)
 		foreach(qual, index_clause->indexquals)
 		{
 			Node	   *clause = (Node *) lfirst_node(RestrictInfo, qual)->clause;
-			Node	   *key = IsA(clause, ScalarArrayOpExpr) ? lsecond(((ScalarArrayOpExpr *) clause)->args) :
-				IsA(clause, OpExpr) ? get_rightop(clause) : NULL;
-			double		elements = IsA(clause, ScalarArrayOpExpr) ? bf_estimate_array_length(root, key) : 1;
+			bool		is_array = IsA(clause, ScalarArrayOpExpr);
+			Node	   *key = is_array ? lsecond(((ScalarArrayOpExpr *) clause)->args) : get_rightop(clause);
+			double		elements = is_array ? bf_estimate_array_length(root, key) : 1;
 			double		one;
 
 			*keys += elements;
-			if (key != NULL && IsA(key, Const) && may_ask)
+			if (IsA(key, Const) && may_ask)
 			{
 				if (index == NULL)
 					index = index_open(path->indexinfo->indexoid, NoLock);

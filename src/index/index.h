@@ -79,7 +79,7 @@ typedef struct BfindexLayer
 	BlockNumber first;			/* block */
 	BlockNumber pages;
 	uint32		page_keys;		/* for how many keys each page is made */
-	uint32		full_bits;		/* a page with so many bits takes no new key */
+	uint32		full_bits;		/* set bits from which on a page is full */
 	uint32		probes;			/* bits that a key sets */
 	uint32		unused;
 } BfindexLayer;

@@ -27,7 +27,7 @@
 #include "../value.h"
 #include "index.h"
 
-/* Above this share of keys without rows, or with so many layers: advise to REINDEX. */
+/* The share of keys without rows, and the number of layers, that call for REINDEX. */
 #define MUCH_STALE		0.3
 #define MANY_LAYERS		3
 

@@ -98,7 +98,7 @@ bfindex_read_meta(Relation index)
 }
 
 /*
- * A copy of the metapage with at least this many layers, if there are so many.
+ * A copy of the metapage, with at least this number of layers if the index has them.
  *
  * The copy is kept with the relation, and goes away when the server says that
  * something about the relation has changed: it is good until the next access to a
