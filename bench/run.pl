@@ -15,6 +15,8 @@ use warnings;
 use POSIX qw(strftime);
 use Time::HiRes qw(time usleep);
 
+require './bench/index.pl';	# cases about indexes
+
 my %option = (scale => 1, rounds => 3, only => '.');
 while (@ARGV)
 {
@@ -244,22 +246,33 @@ sub rounds { my ($group) = @_; return $option{rounds} + ($group eq 'build' ? 2 :
 sub judge
 {
 	my ($case, $by_name) = @_;
-	my $peer = $by_name->{ $case->{peer} } or return;
 
-	if ($case->{most})
+	if ($case->{limit})
 	{
-		$case->{ratio} = $case->{best} / $peer->{best};
-		$case->{target} = "<= $case->{most}";
-		$case->{met} = $case->{ratio} <= $case->{most};
+		$case->{target} = "<= $case->{limit}";
+		$case->{met} = $case->{best} <= $case->{limit};
 	}
-	else
+	return unless $case->{peer};
+	my $peer = $by_name->{"$case->{group}|$case->{peer}"} or return;
+
+	if ($case->{least})
 	{
 		$case->{ratio} = $peer->{best} / $case->{best};
 		$case->{target} = ">= $case->{least}";
 		$case->{met} = $case->{ratio} >= $case->{least};
+		return;
+	}
+	$case->{ratio} = $case->{best} / $peer->{best};
+	if ($case->{most})
+	{
+		$case->{target} = "<= $case->{most}";
+		$case->{met} = $case->{ratio} <= $case->{most};
 	}
 	return;
 }
+
+# The best or median of a case, with as many digits as its unit is worth.
+sub figure { my ($case, $which) = @_; return sprintf $case->{unit} && $case->{$which} < 100 ? '%.3g' : $case->{unit} ? '%.0f' : '%.1f', $case->{$which}; }
 
 sub report
 {
@@ -269,27 +282,30 @@ sub report
 
 	open my $csv, '>', "$OUT/$date.csv" or die "$OUT: $!\n";
 	open my $md, '>', "$OUT/$date.md" or die "$OUT: $!\n";
-	print $csv "group,case,best ms,median ms,peer,ratio,target,met,buffers a row,memory MB\n";
+	print $csv "group,case,best,median,peer,ratio,target,met,buffers a row,memory MB,unit\n";
 	print $md "# Benchmark of $date\n\n$machine\n\nBest of $option{rounds} interleaved rounds (builds: two more); scale $option{scale} ($KEYS keys of 16 characters). "
 	  . "Ratios \"<=\" are times over the peer's, \">=\" how many times faster than it. Noise is about 10 %.\n";
 	for my $case (@cases)
 	{
-		printf $csv "%s,\"%s\",%.1f,%.1f,\"%s\",%s,%s,%s,%s,%s\n", $case->{group}, $case->{name}, $case->{best}, $case->{median}, $case->{peer} || '',
+		printf $csv "%s,\"%s\",%s,%s,\"%s\",%s,%s,%s,%s,%s,%s\n", $case->{group}, $case->{name}, figure($case, 'best'), figure($case, 'median'), $case->{peer} || '',
 		  defined $case->{ratio} ? sprintf('%.2f', $case->{ratio}) : '', $case->{target} || '', defined $case->{met} ? ($case->{met} ? 'yes' : 'no') : '',
-		  defined $case->{rows} ? sprintf('%.1f', $case->{touched} / $case->{rows}) : '', defined $case->{peak} ? sprintf('%.0f', $case->{peak}) : '';
-		print $md "\n## $case->{group}\n\n| case | best ms | median ms | against | ratio | to reach | |\n|---|---|---|---|---|---|---|\n" unless $groups{ $case->{group} }++;
+		  defined $case->{rows} ? sprintf('%.1f', $case->{touched} / $case->{rows}) : '', defined $case->{peak} ? sprintf('%.0f', $case->{peak}) : '', $case->{unit} || 'ms';
+		my @units = $case->{unit} ? ('best', 'median', 'unit') : ('best ms', 'median ms');
+		print $md "\n## $case->{group}\n\n| ", join(' | ', 'case', @units, 'against', 'ratio', 'to reach'), ' | |', "\n|", '---|' x (@units + 5), "\n" unless $groups{ $case->{group} }++;
 		my @notes;
 		push @notes, sprintf '%.1f buffers a filter (<= %d)', $case->{touched} / $case->{rows}, $case->{buffers} if $case->{buffers};
 		push @notes, sprintf 'peak memory %.0f MB%s', $case->{peak}, $case->{memory} ? " (<= $case->{memory})" : '' if defined $case->{peak};
+		push @notes, $case->{remark} if $case->{remark};
 		push @notes, 'not reached' if defined $case->{met} && !$case->{met};
-		printf $md "| %s | %.0f | %.0f | %s | %s | %s | %s |\n", $case->{name}, $case->{best}, $case->{median}, $case->{peer} || '',
+		printf $md "| %s | %s | %s | %s | %s | %s | %s |\n", $case->{name}, $case->{unit} ? figure($case, 'best') : sprintf('%.0f', $case->{best}),
+		  $case->{unit} ? figure($case, 'median') . " | $case->{unit}" : sprintf('%.0f', $case->{median}), $case->{peer} || '',
 		  defined $case->{ratio} ? sprintf('%.2f', $case->{ratio}) : '', $case->{target} || '', join '; ', @notes;
 	}
 	costs($md) if 'costs' =~ /$option{only}/;
 	core($md, $csv) if 'core' =~ /$option{only}/;
 	close $csv or die "$!\n";
 	close $md or die "$!\n";
-	for my $group (sort keys %groups)
+	for my $group (grep { !/^index/ } sort keys %groups)
 	{
 		chart($date, $group, grep { $_->{group} eq $group && defined $_->{ratio} } @cases);
 	}
@@ -368,7 +384,7 @@ sub core
 		my ($structure, $keys, $operation, $mode, $ns, $bits) = split /,/, $line;
 
 		next if $keys eq 'keys';
-		print $csv "core,\"$structure $operation $mode, $keys keys\",$ns,,,,,,,\n";
+		print $csv "core,\"$structure $operation $mode, $keys keys\",$ns,,,,,,,,ns\n";
 		$ns{"$structure|$keys|$operation"}{$mode} = $ns;
 		$ns{"$structure|$keys|$operation"}{bits} = $bits;
 	}
@@ -407,9 +423,13 @@ sub main
 	my $done = 0;
 	my $date = strftime('%Y-%m-%d', gmtime) . "-pg$major";
 
-	print STDERR "loading $KEYS keys, $FACTS facts, $STORED filters ...\n";
-	load();
+	# of what is not asked for, nothing is loaded
 	@cases = cases();
+	if (@cases || 'costs' =~ /$option{only}/)
+	{
+		print STDERR "loading $KEYS keys, $FACTS facts, $STORED filters ...\n";
+		load();
+	}
 	my $all = 0;
 	$all += rounds($_->{group}) for @cases;
 	printf STDERR "loaded in %d s; %d cases\n", time - $started, scalar @cases;
@@ -429,7 +449,6 @@ sub main
 			}
 		}
 	}
-	my %by_name = map { $_->{name} => $_ } @cases;
 	for my $case (@cases)
 	{
 		$case->{median} = median(@{ $case->{times} });
@@ -441,7 +460,9 @@ sub main
 			$case->{peak} = peak_memory($case->{sql}) - $base;
 		}
 	}
-	judge($_, \%by_name) for grep { $_->{peer} } @cases;
+	push @cases, index_cases(\%option, sub { printf STDERR "\r%5ds passed  %-60.60s", time - $started, "index, @_"; });
+	my %by_name = map { ("$_->{group}|$_->{name}" => $_) } @cases;
+	judge($_, \%by_name) for @cases;
 	report($date, @cases);
 	progress(100, 100, 'done');
 	print STDERR "\n";
