@@ -28,6 +28,7 @@
 #include "access/generic_xlog.h"
 #include "access/xloginsert.h"
 #include "miscadmin.h"
+#include "port/pg_bitutils.h"
 
 #include "index.h"
 
@@ -230,6 +231,8 @@ bfindex_set_key_generic(Relation index, Buffer buffer, unsigned line, unsigned p
 	GenericXLogFinish(xlog);
 }
 
+#define REGION_HEADER	(2 * sizeof(OffsetNumber))
+
 /* A region of a page as generic_redo() reads it: offset, length, bytes. */
 static char *
 append_region(char *to, Page page, Size offset, Size length)
@@ -239,6 +242,56 @@ append_region(char *to, Page page, Size offset, Size length)
 	memcpy(to, numbers, sizeof(numbers));
 	memcpy(to + sizeof(numbers), (char *) page + offset, length);
 	return to + sizeof(numbers) + length;
+}
+
+/*
+ * The bytes of a line that differ, as one bit each.
+ */
+static uint64
+changed_bytes(const uint8 *before, const uint8 *after)
+{
+	uint64		changed = 0;
+
+	for (unsigned word = 0; word < BF_LINE_WORDS; word++)
+	{
+		uint64		bits = bf_load64(before + word * sizeof(uint64)) ^ bf_load64(after + word * sizeof(uint64));
+
+		while (bits != 0)
+		{
+			unsigned	byte = (unsigned) pg_rightmost_one_pos64(bits) / 8;
+
+			changed |= UINT64CONST(1) << (word * sizeof(uint64) + byte);
+			bits &= ~(UINT64CONST(0xFF) << (byte * 8));
+		}
+	}
+	return changed;
+}
+
+StaticAssertDecl(BF_LINE_BYTES == 64, "a bit for each byte of a line");
+
+/*
+ * The regions of a line that have changed.  Unchanged bytes between two of them are
+ * logged where that takes no more space than to begin another region.
+ */
+static char *
+append_changed_regions(char *to, Page page, Size line_offset, uint64 changed)
+{
+	while (changed != 0)
+	{
+		unsigned	first = (unsigned) pg_rightmost_one_pos64(changed);
+		unsigned	last = first;
+
+		for (changed &= changed - 1; changed != 0; changed &= changed - 1)
+		{
+			unsigned	next = (unsigned) pg_rightmost_one_pos64(changed);
+
+			if (next - last - 1 > REGION_HEADER)
+				break;
+			last = next;
+		}
+		to = append_region(to, page, line_offset + first, last - first + 1);
+	}
+	return to;
 }
 
 /*
@@ -253,7 +306,7 @@ bfindex_set_key(Relation index, Buffer buffer, unsigned line, const BfindexLayer
 	Size		line_offset = BFINDEX_LINES_OFFSET + line * BF_LINE_BYTES;
 	uint8		before[BF_LINE_BYTES];
 	const uint8 *after = (const uint8 *) page + line_offset;
-	char		regions[(BF_MAX_PROBES + 1) * (2 * sizeof(OffsetNumber) + sizeof(uint32))];
+	char		regions[BF_MAX_PROBES * (REGION_HEADER + 1) + BF_LINE_BYTES + REGION_HEADER + sizeof(uint32)];
 	char	   *end = regions;
 	XLogRecPtr	record;
 
@@ -271,15 +324,7 @@ bfindex_set_key(Relation index, Buffer buffer, unsigned line, const BfindexLayer
 	MarkBufferDirty(buffer);
 	if (RelationNeedsWAL(index))
 	{
-		for (Size i = 0; i < BF_LINE_BYTES; i++)
-		{
-			Size		first = i;
-
-			while (i < BF_LINE_BYTES && before[i] != after[i])
-				i++;
-			if (i > first)
-				end = append_region(end, page, line_offset + first, i - first);
-		}
+		end = append_changed_regions(end, page, line_offset, changed_bytes(before, after));
 		end = append_region(end, page, offsetof(BfindexPage, bits_set), sizeof(uint32));
 		Assert(end <= regions + sizeof(regions));
 		XLogRegisterBuffer(0, buffer, REGBUF_STANDARD);
