@@ -47,6 +47,22 @@ bfindex_look(Relation index, Buffer buffer, const BfindexLayer *layer, unsigned 
 	return header->bits_set >= layer->full_bits ? BFINDEX_FULL : BFINDEX_ABSENT;
 }
 
+/*
+ * The lock that will probably do, by a glance at the page without any.  Bits and
+ * flags are only ever set: what a glance sees of them, bfindex_look will find too.
+ * What it does not see may have come when the lock is there.
+ */
+static int
+bfindex_lock_to_try(Buffer buffer, const BfindexLayer *layer, unsigned line, uint64 hash)
+{
+	Page		page = BufferGetPage(buffer);
+
+	if ((((const BfindexPage *) page)->flags & BFINDEX_OVERFLOW) ||
+		bf_line_test(bfindex_page_lines(page) + line * BF_LINE_BYTES, BF_LINE_BITS, layer->probes, hash))
+		return BUFFER_LOCK_SHARE;
+	return BUFFER_LOCK_EXCLUSIVE;
+}
+
 /* Insert into one layer; false if the key belongs to the next one. */
 static bool
 bfindex_insert_into(Relation index, const BfindexLayer *layer, unsigned layer_number, uint64 hash)
@@ -56,7 +72,7 @@ bfindex_insert_into(Relation index, const BfindexLayer *layer, unsigned layer_nu
 	BlockNumber block = layer->first + (BlockNumber) (line_of_layer / BFINDEX_PAGE_LINES);
 	Buffer		buffer = ReadBuffer(index, block);
 	BfindexFound found;
-	int			lock = BUFFER_LOCK_SHARE;
+	int			lock = bfindex_lock_to_try(buffer, layer, line, hash);
 
 	for (;;)
 	{
@@ -68,8 +84,6 @@ bfindex_insert_into(Relation index, const BfindexLayer *layer, unsigned layer_nu
 		if (lock == BUFFER_LOCK_EXCLUSIVE || found == BFINDEX_PRESENT || found == BFINDEX_ELSEWHERE)
 			break;
 		LockBuffer(buffer, BUFFER_LOCK_UNLOCK);
-		if (found == BFINDEX_FULL)
-			bfindex_grow(index, layer_number + 1);
 		lock = BUFFER_LOCK_EXCLUSIVE;
 	}
 
@@ -77,7 +91,7 @@ bfindex_insert_into(Relation index, const BfindexLayer *layer, unsigned layer_nu
 	{
 		BfindexLayer next;
 
-		/* it may have filled up while we waited for the exclusive lock */
+		/* the next layer is made without holding the page */
 		if (!bfindex_layer(index, layer_number + 1, &next))
 		{
 			LockBuffer(buffer, BUFFER_LOCK_UNLOCK);
