@@ -97,15 +97,6 @@
 	ReadBufferExtended(relation, fork, P_NEW, RBM_ZERO_AND_LOCK, NULL)
 #endif
 
-/* The next number of a sort in ascending order. */
-#if PG_VERSION_NUM >= 160000
-#define bf_tuplesort_getdatum(sort, value, isnull) \
-	tuplesort_getdatum(sort, true, false, value, isnull, NULL)
-#else
-#define bf_tuplesort_getdatum(sort, value, isnull) \
-	tuplesort_getdatum(sort, true, value, isnull, NULL)
-#endif
-
 /* EXPLAIN ANALYZE counts searches of an index since 18. */
 #if PG_VERSION_NUM >= 180000
 #define bf_count_index_search(scan) \
