@@ -158,6 +158,25 @@ INSERT INTO rows VALUES (row(101, 'b101', NULL));
 SELECT bloom_index_check('rows_k'), (SELECT count(*) FROM rows WHERE k = row(101, 'b101', NULL)::base);
 ALTER TABLE base DROP a;
 SELECT count(*) FROM rows WHERE k = row('b7', NULL)::base;
+-- a column that goes and another that comes leave the class as it was, and not the values
+CREATE TYPE twice AS (a int, b int);
+CREATE TABLE altered (k twice, l twice[]);
+INSERT INTO altered SELECT row(n, n + 1)::twice, ARRAY[row(n, n + 1)::twice] FROM generate_series(1, 100) n;
+CREATE INDEX altered_k ON altered USING bloomfilter (k);
+CREATE INDEX altered_l ON altered USING bloomfilter (l);
+CREATE FUNCTION altered_has(x twice[]) RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN RETURN bloom_index_contains('altered', 'l', x); END $$;
+BEGIN;
+SELECT altered_has(ARRAY[row(5, 6)::twice]) AS before, altered_has(ARRAY[row(6, 6)::twice]) AS missing;
+ALTER TYPE twice DROP ATTRIBUTE a;
+ALTER TYPE twice ADD ATTRIBUTE c int;
+SELECT (SELECT count(*) FROM altered WHERE k = row(6, NULL)::twice) AS row, (SELECT count(*) FROM altered WHERE l = ARRAY[row(6, NULL)::twice]) AS array,
+       altered_has(ARRAY[row(6, NULL)::twice]) AS maybe, bloom_index_contains('altered', 'k', row(6, NULL)::twice) AS maybe_too,
+       bloom_index_check('altered_k') AS to_reindex;
+COMMIT;
+INSERT INTO altered (k) VALUES (row(1000, NULL));
+REINDEX TABLE altered;
+INSERT INTO altered (k) VALUES (row(1000, NULL));
+SELECT (SELECT count(*) FROM altered WHERE k = row(6, NULL)::twice) AS row, bloom_index_check('altered_k'), bloom_index_check('altered_l');
 RESET enable_seqscan;
 
 -- strings: the collation has to be deterministic

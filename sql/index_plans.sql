@@ -56,6 +56,9 @@ RESET enable_seqscan;
 SELECT plan_has('SELECT * FROM few JOIN facts USING (k)', 'facts_k') AS joined, plan_has('SELECT * FROM few WHERE EXISTS (SELECT FROM facts WHERE facts.k = few.k)', 'facts_k') AS semi_joined,
        plan_has('SELECT * FROM few LEFT JOIN facts USING (k)', 'facts_k') AS left_joined,
        plan_has('SELECT * FROM (SELECT k FROM few LIMIT 1) f JOIN facts USING (k)', 'facts_k') AS single_row;
+-- likewise in a subquery with a key of the outer query
+SELECT plan_has('SELECT EXISTS (SELECT FROM facts WHERE facts.k = few.k) FROM few', 'facts_k') AS correlated,
+       plan_has('SELECT * FROM facts WHERE k = (SELECT min(k) - 1 FROM few)', 'facts_k') AS uncorrelated;
 -- and so one that is forced to it is expected to cost as much
 SET enable_hashjoin = off;
 SET enable_mergejoin = off;

@@ -28,6 +28,9 @@ struct KeyType
 	Oid			collation;
 	bool		has_labels;		/* hashes labels of an enum, which can be
 								 * renamed */
+	uint32		generation;		/* counts changes of class and layout */
+	uint64		layout;			/* which columns the row types in it have, or
+								 * 0 */
 	MemoryContext context;		/* where this struct and its parts live */
 	void	   *private;		/* more on nested types and server procs */
 	char		name_buffer[BF_MAX_CLASS_NAME];

@@ -62,6 +62,20 @@ key_append_number(StringInfo parts, uint32 number)
 	appendBinaryStringInfo(parts, (char *) bytes, sizeof(bytes));
 }
 
+/*
+ * A row type inside of another type can be altered while values are hashed; then it
+ * has another class and another layout.  Take over what depends on an inner type,
+ * and note as of which change.
+ */
+static void
+key_follow(KeyType *type, const KeyType *inner, uint32 *generation)
+{
+	type->has_labels = inner->has_labels;
+	type->layout = inner->layout;
+	type->generation++;
+	*generation = inner->generation;
+}
+
 /* The hash of all parts; frees them. */
 static uint64
 key_hash_parts(StringInfo parts)
@@ -80,10 +94,23 @@ key_hash_parts(StringInfo parts)
 typedef struct ArrayParts
 {
 	KeyType    *element;
+	uint32		generation;		/* of the element that the class is named
+								 * after */
 	int16		typlen;
 	bool		typbyval;
 	char		typalign;
 } ArrayParts;
+
+/* Name the class after that of the elements. */
+static void
+key_name_array(KeyType *type)
+{
+	ArrayParts *private = type->private;
+
+	key_set_class_name(type, private->element->class.scheme,
+					   psprintf("%s[]", key_class_label(&private->element->class)));
+	key_follow(type, private->element, &private->generation);
+}
 
 /*
  * The dimensions if there is more than one, then the elements.  Lower bounds
@@ -118,6 +145,8 @@ key_hash_array_datum(KeyType *type, Datum value)
 		if (i % BF_POLL_EVERY == 0)
 			CHECK_FOR_INTERRUPTS();
 	}
+	if (unlikely(private->generation != private->element->generation))
+		key_name_array(type);
 	if (!VARATT_IS_EXPANDED_HEADER(array) && (Pointer) array != DatumGetPointer(value))
 		pfree(array);
 	return key_hash_parts(&parts);
@@ -148,9 +177,7 @@ key_set_array(KeyType *type, Oid element)
 	get_typlenbyvalalign(element, &private->typlen, &private->typbyval, &private->typalign);
 	type->private = private;
 	type->hash = key_hash_array_datum;
-	type->has_labels = private->element->has_labels;
-	key_set_class_name(type, private->element->class.scheme,
-					   psprintf("%s[]", key_class_label(&private->element->class)));
+	key_name_array(type);
 }
 
 /* ----------------------------------------------------------------
@@ -162,23 +189,70 @@ typedef struct RecordParts
 {
 	uint64		identifier;		/* of the row type that `columns` describes */
 	KeyType   **columns;		/* NULL for a dropped column */
+	int			natts;
+	uint32		generation;		/* sum of those of the columns that the class
+								 * is named after */
 	MemoryContext context;		/* of the columns */
 } RecordParts;
+
+static uint32
+key_columns_generation(const RecordParts *private)
+{
+	uint32		sum = 0;
+
+	for (int i = 0; i < private->natts; i++)
+	{
+		if (private->columns[i] != NULL)
+			sum += private->columns[i]->generation;
+	}
+	return sum;
+}
+
+/*
+ * Name the class after the classes of the columns.  The layout says which columns
+ * they are: one that is dropped and another that is added can leave the class as it
+ * was, but not the values.
+ */
+static void
+key_name_record(KeyType *type)
+{
+	RecordParts *private = type->private;
+	uint8		scheme = BF_SCHEME_CANONICAL;
+	StringInfoData label;
+
+	initStringInfo(&label);
+	type->layout = 1;
+	type->has_labels = false;
+	for (int i = 0; i < private->natts; i++)
+	{
+		const KeyType *column = private->columns[i];
+
+		if (column == NULL)
+			continue;
+		appendStringInfo(&label, "%c%s", label.len == 0 ? '(' : ',', key_class_label(&column->class));
+		scheme = Max(scheme, column->class.scheme);
+		type->has_labels |= column->has_labels;
+		type->layout = bf_mix64(bf_mix64(type->layout + (uint64) i) + column->layout);
+	}
+	appendStringInfoString(&label, label.len == 0 ? "()" : ")");
+	key_set_class_name(type, scheme, label.data);
+	pfree(label.data);
+	private->generation = key_columns_generation(private);
+	type->generation++;
+}
 
 /* Learn the columns of a record type and name its class after them. */
 static void
 key_set_record_columns(KeyType *type, TupleDesc desc, uint64 identifier)
 {
 	RecordParts *private = type->private;
-	uint8		scheme = BF_SCHEME_CANONICAL;
-	StringInfoData label;
 
 	private->identifier = 0;	/* not valid if an error is raised below */
 	if (private->context == NULL)
 		private->context = AllocSetContextCreate(type->context, "bloomfilter record columns", ALLOCSET_SMALL_SIZES);
 	MemoryContextReset(private->context);
 	private->columns = MemoryContextAllocZero(private->context, sizeof(KeyType *) * (desc->natts + 1));
-	initStringInfo(&label);
+	private->natts = desc->natts;
 	for (int i = 0; i < desc->natts; i++)
 	{
 		Form_pg_attribute attribute = TupleDescAttr(desc, i);
@@ -187,14 +261,8 @@ key_set_record_columns(KeyType *type, TupleDesc desc, uint64 identifier)
 			continue;
 		key_refuse_nested_record(attribute->atttypid);
 		private->columns[i] = key_type(attribute->atttypid, attribute->attcollation, private->context);
-		appendStringInfo(&label, "%c%s", label.len == 0 ? '(' : ',',
-						 key_class_label(&private->columns[i]->class));
-		scheme = Max(scheme, private->columns[i]->class.scheme);
-		type->has_labels |= private->columns[i]->has_labels;
 	}
-	appendStringInfoString(&label, label.len == 0 ? "()" : ")");
-	key_set_class_name(type, scheme, label.data);
-	pfree(label.data);
+	key_name_record(type);
 	private->identifier = identifier;
 }
 
@@ -233,6 +301,8 @@ key_hash_record_datum(KeyType *type, Datum value)
 		if (private->columns[i] != NULL)
 			key_append_part(&parts, private->columns[i], values[i], nulls[i]);
 	}
+	if (unlikely(private->generation != key_columns_generation(private)))
+		key_name_record(type);
 	pfree(values);
 	pfree(nulls);
 	ReleaseTupleDesc(desc);
@@ -267,7 +337,22 @@ typedef struct RangeParts
 {
 	TypeCacheEntry *range;
 	KeyType    *element;
+	bool		multirange;
+	uint32		generation;		/* of the element that the class is named
+								 * after */
 } RangeParts;
+
+/* Name the class after that of the bounds. */
+static void
+key_name_range(KeyType *type)
+{
+	RangeParts *private = type->private;
+
+	key_set_class_name(type, private->element->class.scheme,
+					   psprintf(private->multirange ? "multirange(%s)" : "range(%s)",
+								key_class_label(&private->element->class)));
+	key_follow(type, private->element, &private->generation);
+}
 
 /*
  * One range: a byte, 0 if it is empty and 1 if not; and unless it is empty, for
@@ -292,12 +377,15 @@ key_append_range(StringInfo parts, RangeParts *private, const RangeType *range)
 static uint64
 key_hash_range_datum(KeyType *type, Datum value)
 {
+	RangeParts *private = type->private;
 	RangeType  *range = DatumGetRangeTypeP(value);
 	StringInfoData parts;
 
 	check_stack_depth();
 	initStringInfo(&parts);
-	key_append_range(&parts, type->private, range);
+	key_append_range(&parts, private, range);
+	if (unlikely(private->generation != private->element->generation))
+		key_name_range(type);
 	if ((Pointer) range != DatumGetPointer(value))
 		pfree(range);
 	return key_hash_parts(&parts);
@@ -317,6 +405,8 @@ key_hash_multirange_datum(KeyType *type, Datum value)
 	multirange_deserialize(private->range, multirange, &count, &ranges);
 	for (int32 i = 0; i < count; i++)
 		key_append_range(&parts, private, ranges[i]);
+	if (unlikely(private->generation != private->element->generation))
+		key_name_range(type);
 	if (count > 0)
 		pfree(ranges);
 	if ((Pointer) multirange != DatumGetPointer(value))
@@ -345,11 +435,9 @@ key_set_range(KeyType *type, bool multirange)
 						"Use lower() and upper() of the range as keys.");
 	private->element = key_type(element->type_id, private->range->rng_collation, type->context);
 	type->private = private;
+	private->multirange = multirange;
 	type->hash = multirange ? key_hash_multirange_datum : key_hash_range_datum;
-	type->has_labels = private->element->has_labels;
-	key_set_class_name(type, private->element->class.scheme,
-					   psprintf(multirange ? "multirange(%s)" : "range(%s)",
-								key_class_label(&private->element->class)));
+	key_name_range(type);
 }
 
 /* ----------------------------------------------------------------

@@ -22,6 +22,7 @@
 #include "access/table.h"
 #include "access/transam.h"
 #include "access/xact.h"
+#include "access/xlog.h"
 #include "catalog/partition.h"
 #include "catalog/pg_inherits.h"
 #include "catalog/pg_class.h"
@@ -60,6 +61,17 @@ count_invalidation(Datum arg, Oid relation)
 }
 
 /*
+ * Does this index have the rows that our snapshots see?  One that was built over
+ * HOT chains may have the key of a newer version only.
+ */
+bool
+ask_index_sees_snapshots(Relation index)
+{
+	return !index->rd_index->indcheckxmin ||
+		TransactionIdPrecedes(HeapTupleHeaderGetXmin(index->rd_indextuple->t_data), TransactionXmin);
+}
+
+/*
  * Does this index tell about every row that our snapshots see?  It can be on a column
  * whose own collation calls strings equal that its collation does not.
  */
@@ -72,9 +84,7 @@ index_is_usable(Relation table, Relation index)
 
 	return form->indisvalid && form->indisready &&
 		(!OidIsValid(collation) || get_collation_isdeterministic(collation)) &&
-		heap_attisnull(index->rd_indextuple, Anum_pg_index_indpred, NULL) &&
-		(!form->indcheckxmin ||
-		 TransactionIdPrecedes(HeapTupleHeaderGetXmin(index->rd_indextuple->t_data), TransactionXmin));
+		heap_attisnull(index->rd_indextuple, Anum_pg_index_indpred, NULL) && ask_index_sees_snapshots(index);
 }
 
 static bool
@@ -154,11 +164,23 @@ check_rights(Relation table, AttrNumber column)
 		aclcheck_error(result, get_relkind_objtype(table->rd_rel->relkind), RelationGetRelationName(table));
 }
 
+/* What is not replicated cannot be asked on a standby. */
+void
+ask_refuse_in_recovery(Relation table)
+{
+	if (RecoveryInProgress() && !RelationIsPermanent(table))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot access temporary or unlogged relations during recovery")));
+}
+
 /* Add a table with rows of its own. */
 static void
 add_table(Asked *asked, Oid oid, Oid named, bool *found)
 {
 	Relation	table = table_open(oid, NoLock);
+
+	ask_refuse_in_recovery(table);
 
 	if (table->rd_rel->relkind != RELKIND_PARTITIONED_TABLE && !RELATION_IS_OTHER_TEMP(table))
 	{
@@ -172,7 +194,8 @@ add_table(Asked *asked, Oid oid, Oid named, bool *found)
 /*
  * Find out who can answer a question.  What was found before is kept while it is
  * good: for this subtransaction, whose locks protect it (a rollback releases them),
- * this user, and until the server reports a change of any relation.
+ * this user, and until the server reports a change of any relation.  Not all
+ * changes wait for our locks: a partition can be attached.
  */
 void
 ask_resolve(Asked *asked, Oid relation, const char *column)
@@ -185,6 +208,7 @@ ask_resolve(Asked *asked, Oid relation, const char *column)
 	ListCell   *cell;
 	bool		found = false;
 
+	AcceptInvalidationMessages();
 	if (asked->relation == relation && asked->invalidations == invalidations &&
 		asked->transaction == BF_LOCAL_TRANSACTION && asked->subtransaction == GetCurrentSubTransactionId() &&
 		asked->user == GetUserId() && strcmp(asked->column, column) == 0)
@@ -198,7 +222,11 @@ ask_resolve(Asked *asked, Oid relation, const char *column)
 	MemoryContextReset(asked->context);
 	caller = MemoryContextSwitchTo(asked->context);
 
-	table = relation_open(relation, AccessShareLock);
+	table = try_relation_open(relation, AccessShareLock);
+	if (table == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("there is no table with OID %u", relation)));
 	if (table->rd_rel->relkind != RELKIND_RELATION && table->rd_rel->relkind != RELKIND_PARTITIONED_TABLE &&
 		table->rd_rel->relkind != RELKIND_MATVIEW)
 		ereport(ERROR,
@@ -227,10 +255,10 @@ ask_resolve(Asked *asked, Oid relation, const char *column)
 				(errcode(ERRCODE_UNDEFINED_OBJECT),
 				 errmsg("there is no bloomfilter index on column \"%s\" of table \"%s\"",
 						column, RelationGetRelationName(table)),
-				 errhint("Create one: CREATE INDEX ON %s USING bloomfilter (%s).",
-						 quote_qualified_identifier(get_namespace_name(RelationGetNamespace(table)),
-													RelationGetRelationName(table)),
-						 quote_identifier(column))));
+				 asked->attribute < 0 ? 0 : errhint("Create one: CREATE INDEX ON %s USING bloomfilter (%s).",
+													quote_qualified_identifier(get_namespace_name(RelationGetNamespace(table)),
+																			   RelationGetRelationName(table)),
+													quote_identifier(column))));
 	relation_close(table, NoLock);
 	MemoryContextSwitchTo(caller);
 	asked->relation = relation;
@@ -249,17 +277,23 @@ ask_refuse_secured(const Asked *asked)
 
 /* May this table have a row with the key? */
 bool
-ask_table(const AskedTable *table, const KeyClass *class, uint64 hash)
+ask_table(const AskedTable *table, const KeyType *key, uint64 hash)
 {
 	Relation	index = OidIsValid(table->index) ? RelationIdGetRelation(table->index) : NULL;
-	KeyClass	of_index;
-	bool		result;
+	bool		result = true;
 
 	if (index == NULL)
 		return true;
-	of_index = bfindex_class(index);
-	key_class_check(&of_index, class);
-	result = bfindex_contains_hash(index, hash, GetActiveSnapshot());
+	if (likely(bfindex_has_class_of(index, key)))
+		result = bfindex_contains_hash(index, hash, GetActiveSnapshot());
+	else if (key->typid != getBaseType(TupleDescAttr(RelationGetDescr(index), 0)->atttypid))
+	{
+		KeyClass	of_index = bfindex_class(index);
+
+		if (of_index.name_length > 0)
+			of_index.name = pnstrdup(of_index.name, of_index.name_length);
+		key_class_check(&of_index, &key->class);
+	}							/* else the row type has changed: maybe */
 	RelationClose(index);
 	return result;
 }
@@ -293,16 +327,17 @@ ask_call(FunctionCallInfo fcinfo)
 	text_to_cstring_buffer(column, name, sizeof(name));
 	ask_resolve(&call->asked, PG_GETARG_OID(0), name);
 	ask_refuse_secured(&call->asked);
+
 	return call;
 }
 
 /* May any of the tables have a row with the key? */
 static bool
-ask_any(const Asked *asked, const KeyClass *class, uint64 hash)
+ask_any(const Asked *asked, const KeyType *key, uint64 hash)
 {
 	for (int i = 0; i < asked->n; i++)
 	{
-		if (ask_table(&asked->tables[i], class, hash))
+		if (ask_table(&asked->tables[i], key, hash))
 			return true;
 	}
 	return false;
@@ -316,7 +351,7 @@ bloom_index_contains(PG_FUNCTION_ARGS)
 	KeyType    *key = key_type_of_call(fcinfo, 2, &call->key);
 	uint64		hash = bfindex_hash(key, PG_GETARG_DATUM(2));
 
-	PG_RETURN_BOOL(ask_any(&call->asked, &key->class, hash));
+	PG_RETURN_BOOL(ask_any(&call->asked, key, hash));
 }
 
 PG_FUNCTION_INFO_V1(bloom_index_contains_each);
@@ -332,7 +367,7 @@ bloom_index_contains_each(PG_FUNCTION_ARGS)
 	{
 		CHECK_FOR_INTERRUPTS();
 		answers[i] = BoolGetDatum(!keys.nulls[i] &&
-								  ask_any(&call->asked, &keys.class, bf_group_hash(*hash, 0)));
+								  ask_any(&call->asked, call->key, bf_group_hash(*hash, 0)));
 		hash += !keys.nulls[i];
 	}
 	if (keys.items == 0)
@@ -357,7 +392,7 @@ bloom_index_partitions(PG_FUNCTION_ARGS)
 		bool		isnull = false;
 
 		CHECK_FOR_INTERRUPTS();
-		if (ask_table(&call->asked.tables[i], &key->class, hash))
+		if (ask_table(&call->asked.tables[i], key, hash))
 			tuplestore_putvalues(result->setResult, result->setDesc, &table, &isnull);
 	}
 	return (Datum) 0;

@@ -37,6 +37,8 @@ typedef struct Asked
 
 extern void ask_resolve(Asked *asked, Oid relation, const char *column);
 extern void ask_refuse_secured(const Asked *asked);
-extern bool ask_table(const AskedTable *table, const KeyClass *class, uint64 hash);
+extern void ask_refuse_in_recovery(Relation table);
+extern bool ask_index_sees_snapshots(Relation index);
+extern bool ask_table(const AskedTable *table, const KeyType *key, uint64 hash);
 
 #endif							/* BF_INDEX_ASK_H */

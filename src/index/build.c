@@ -360,14 +360,16 @@ keys_of_siblings(Relation heap, Relation index, const KeyClass *class)
 
 /* What the new index is like, for a number of keys. */
 static BfindexMeta
-bfindex_new_meta(Relation heap, Relation index, const KeyClass *class, uint64 keys)
+bfindex_new_meta(Relation heap, Relation index, const KeyType *key, uint64 keys)
 {
+	const KeyClass *class = &key->class;
 	const BfindexOptions *options = (const BfindexOptions *) index->rd_options;
 	int			declared = options != NULL ? options->capacity : BFINDEX_NO_CAPACITY;
 	BfindexMeta meta = {BFINDEX_META_MAGIC, BFINDEX_VERSION};
 	uint64		capacity;
 
 	meta.fpp = options != NULL ? options->fpp : BFINDEX_DEFAULT_FPP;
+	meta.layout = key->layout;
 	meta.scheme = class->scheme;
 	meta.class = class->code;
 	meta.name_length = class->name_length;
@@ -486,7 +488,7 @@ bfindex_build(Relation heap, Relation index, struct IndexInfo *info)
 	pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE, PHASE_SORT);
 	keys = collection_finish(&collection);
 	pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE, PHASE_WRITE);
-	meta = bfindex_new_meta(heap, index, &collection.key->class, keys);
+	meta = bfindex_new_meta(heap, index, collection.key, keys);
 	bfindex_write(index, MAIN_FORKNUM, &meta, &collection);
 	bfindex_forget_meta(index);
 
@@ -505,7 +507,7 @@ void
 bfindex_buildempty(Relation index)
 {
 	KeyType    *key = bfindex_key_type(index, CurrentMemoryContext);
-	BfindexMeta meta = bfindex_new_meta(NULL, index, &key->class, 0);
+	BfindexMeta meta = bfindex_new_meta(NULL, index, key, 0);
 	Collection	nothing = {0};
 
 	bfindex_write(index, INIT_FORKNUM, &meta, &nothing);

@@ -10,9 +10,9 @@
  *	- If it is not, as in a generic plan, one question in ten is assumed to be a hit.
  *	  Who makes this index expects misses, or many partitions of which few have the
  *	  key; where hits are the rule, another index is chosen or should be made.
- *	- On the inner side of a nested loop every question is assumed to be one, and
- *	  to read the whole table anew.  A wrong estimate of the number of loops would
- *	  cost a scan of the table for each.
+ *	- On the inner side of a nested loop, or in a subquery with a key of the outer
+ *	  query, every question is assumed to be one, and to read the whole table anew.
+ *	  A wrong estimate of the number of loops would cost a scan of the table for each.
  *
  * The server computes the cost of the table's pages itself, from the share of rows
  * that the index says it selects: for N rows of a table of T pages it expects
@@ -84,9 +84,29 @@ bfindex_ask(Relation index, Node *clause, const Const *key)
 	return bfindex_contains_any(index, type, &key->constvalue, &key->constisnull, 1, NULL);
 }
 
-/* The probability that a scan reads the table, and the keys that it asks for. */
+/* Does a key come from an outer query, which may ask for many? */
+static bool
+bfindex_key_of_outer_query(Node *node, PlannerInfo *root)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, Param) && ((Param *) node)->paramkind == PARAM_EXEC)
+	{
+		ListCell   *cell;
+
+		foreach(cell, root->init_plans)
+		{
+			if (list_member_int(lfirst_node(SubPlan, cell)->setParam, ((Param *) node)->paramid))
+				return false;
+		}
+		return true;
+	}
+	return expression_tree_walker(node, bfindex_key_of_outer_query, (void *) root);
+}
+
+/* The probability that a scan reads the table, the keys that it asks for, and whether it will do so repeatedly. */
 static double
-bfindex_hit_probability(PlannerInfo *root, IndexPath *path, double *keys)
+bfindex_hit_probability(PlannerInfo *root, IndexPath *path, double *keys, bool *repeated)
 {
 	Relation	index = NULL;
 	bool		may_ask = bfindex_may_ask(root, path->indexinfo);
@@ -108,6 +128,7 @@ bfindex_hit_probability(PlannerInfo *root, IndexPath *path, double *keys)
 			double		one;
 
 			*keys += elements;
+			*repeated |= bfindex_key_of_outer_query(key, root);
 			if (IsA(key, Const) && may_ask)
 			{
 				if (index == NULL)
@@ -132,14 +153,15 @@ bfindex_costestimate(PlannerInfo *root, IndexPath *path, double loop_count,
 	RelOptInfo *rel = path->indexinfo->rel;
 	double		table_pages = Max(rel->pages, 1);
 	double		tuples = Max(rel->tuples, 1);
+	bool		repeated = loop_count > 1 || path->path.param_info != NULL;
 	double		keys;
-	double		hit = bfindex_hit_probability(root, path, &keys);
+	double		hit = bfindex_hit_probability(root, path, &keys, &repeated);
 	double		selected;
 	double		index_random_cost;
 	double		table_page_cost;
 	Cost		cpu_per_tuple = cpu_tuple_cost + Max(rel->baserestrictcost.per_tuple, cpu_operator_cost);
 
-	if (loop_count > 1 || path->path.param_info != NULL)
+	if (repeated)
 		hit = 1;
 	get_tablespace_page_costs(path->indexinfo->reltablespace, &index_random_cost, NULL);
 	get_tablespace_page_costs(rel->reltablespace, NULL, &table_page_cost);
@@ -151,7 +173,7 @@ bfindex_costestimate(PlannerInfo *root, IndexPath *path, double loop_count,
 		(hit * tuples - Min(selected, hit * tuples)) * cpu_per_tuple + hit * table_pages * cpu_operator_cost;
 
 	/* what the server takes for cached from one loop to the next is not */
-	if (loop_count > 1 || path->path.param_info != NULL)
+	if (repeated)
 		*total_cost += table_pages * table_page_cost;
 	*correlation = 0;
 	*pages = path->indexinfo->pages;

@@ -116,9 +116,11 @@ bloom_find(PG_FUNCTION_ARGS)
 				 errmsg("first argument of bloom_find must be of the row type of a table"),
 				 errdetail("It is of type %s.", format_type_be(row_type)),
 				 errhint("Name the table as in bloom_find(NULL::table, 'column', key).")));
-	InitMaterializedSRF(fcinfo, 0);
 	if (PG_ARGISNULL(1) || PG_ARGISNULL(2))
+	{
+		InitMaterializedSRF(fcinfo, 0);
 		return (Datum) 0;
+	}
 
 	column = text_to_cstring(PG_GETARG_TEXT_PP(1));
 	asked.context = AllocSetContextCreate(CurrentMemoryContext, "bloomfilter index question", ALLOCSET_SMALL_SIZES);
@@ -128,13 +130,16 @@ bloom_find(PG_FUNCTION_ARGS)
 				(errcode(ERRCODE_UNDEFINED_COLUMN),
 				 errmsg("bloom_find needs a column, and \"%s\" is an index", column),
 				 errhint("With an index on an expression, use bloom_index_contains() or bloom_index_partitions().")));
+
+	/* the columns as they are now that the table is locked */
+	InitMaterializedSRF(fcinfo, 0);
 	type = key_type_of_argument(fcinfo, 2);
 	key = (FindKey) {get_fn_expr_argtype(fcinfo->flinfo, 2), PG_GETARG_DATUM(2)};
 	hash = bfindex_hash(type, key.value);
 	for (int i = 0; i < asked.n && !asked.secured && alone; i++)
 	{
 		CHECK_FOR_INTERRUPTS();
-		if (!ask_table(&asked.tables[i], &type->class, hash))
+		if (!ask_table(&asked.tables[i], type, hash))
 			continue;
 		tables = lappend_oid(tables, asked.tables[i].table);
 		alone = may_read_alone(asked.tables[i].table);

@@ -11,7 +11,9 @@
  * room.  Each further layer takes half of what is left.  A page is full with
  * exactly the keys that it is made for, so no layer exceeds its share.
  *
- * Each layer has twice the pages of the one before.  From nothing to a million
+ * Each layer is made for twice the keys that the one before has.  (Has, not was made
+ * for: who knows the hash can choose keys that all fall on one page, and would
+ * otherwise double the file with every few thousand.)  From nothing to a million
  * keys at 0.001 that makes four layers and 28 bits a key, where an index built
  * at once has 17.
  *
@@ -80,13 +82,49 @@ bfindex_first_layer(double fpp, uint64 capacity, bool known)
 	return layer;
 }
 
+/*
+ * About how many distinct keys a layer has.  Keys spread evenly over its pages, so a
+ * few of them speak for all.
+ */
+static double
+layer_keys(Relation index, const BfindexLayer *layer, unsigned number)
+{
+	BlockNumber sample = Min(layer->pages, SAMPLED_PAGES);
+	double		keys = 0;
+
+	for (BlockNumber i = 0; i < sample; i++)
+	{
+		Buffer		buffer = ReadBuffer(index, layer->first + (BlockNumber) ((2 * (uint64) i + 1) * layer->pages / (2 * sample)));
+
+		LockBuffer(buffer, BUFFER_LOCK_SHARE);
+		if (bfindex_check_page(index, buffer, number))
+			keys += bf_lines_census(server_host(NULL), bfindex_page_lines(BufferGetPage(buffer)),
+									bfindex_page_shape(layer)).keys;
+		UnlockReleaseBuffer(buffer);
+	}
+	return keys / sample * layer->pages;
+}
+
+/* The same for all layers. */
+uint64
+bfindex_estimate_keys(Relation index)
+{
+	BfindexMeta meta = bfindex_read_meta(index);
+	double		keys = 0;
+
+	for (unsigned i = 0; i < meta.layers; i++)
+		keys += layer_keys(index, &meta.layer[i], i);
+	return (uint64) keys;
+}
+
 /* The layer that follows those that an index has. */
 static BfindexLayer
-next_layer(const BfindexMeta *meta)
+next_layer(Relation index, const BfindexMeta *meta)
 {
 	const BfindexLayer *last = &meta->layer[meta->layers - 1];
 	BfindexLayer layer;
 	double		left = meta->fpp;
+	double		pages;
 	BlockNumber room;
 
 	for (unsigned i = 0; i < meta->layers; i++)
@@ -94,10 +132,11 @@ next_layer(const BfindexMeta *meta)
 	layer = layer_for(left * FURTHER_SHARE);
 	layer.first = last->first + last->pages;
 	room = MaxBlockNumber - layer.first;
-	layer.pages = (BlockNumber) Min(Max((uint64) last->pages * 2, FURTHER_PAGES), room);
+	pages = layer_keys(index, last, meta->layers - 1) * 2 / layer.page_keys;
+	layer.pages = (BlockNumber) Min(Max(pages, FURTHER_PAGES), room);
 
 	/* where no further one would fit, this one takes whatever comes */
-	if (meta->layers + 1 == BFINDEX_MAX_LAYERS || (room - layer.pages) / 2 < layer.pages)
+	if (meta->layers + 1 == BFINDEX_MAX_LAYERS || (room - layer.pages) / 4 < layer.pages)
 		layer.full_bits = BFINDEX_NEVER_FULL;
 	return layer;
 }
@@ -132,7 +171,7 @@ bfindex_grow(Relation index, unsigned layers)
 	meta = bfindex_read_meta(index);
 	if (meta.layers <= layers)
 	{
-		BfindexLayer layer = next_layer(&meta);
+		BfindexLayer layer = next_layer(index, &meta);
 		BlockNumber last = layer.first + layer.pages - 1;
 		Buffer		meta_buffer;
 		Buffer		buffer;
@@ -156,36 +195,4 @@ bfindex_grow(Relation index, unsigned layers)
 		bfindex_test_stop("after publishing");
 	}
 	UnlockRelationForExtension(index, ExclusiveLock);
-}
-
-/*
- * About how many distinct keys an index has.  Keys spread evenly over the pages of
- * a layer, so a few pages speak for all.
- */
-uint64
-bfindex_estimate_keys(Relation index)
-{
-	BfindexMeta meta = bfindex_read_meta(index);
-	bf_host		host = server_host(NULL);
-	double		keys = 0;
-
-	for (unsigned i = 0; i < meta.layers; i++)
-	{
-		const BfindexLayer *layer = &meta.layer[i];
-		BlockNumber sample = Min(layer->pages, SAMPLED_PAGES);
-		double		sampled = 0;
-
-		for (BlockNumber j = 0; j < sample; j++)
-		{
-			Buffer		buffer = ReadBuffer(index, layer->first + (BlockNumber) ((uint64) j * layer->pages / sample));
-
-			LockBuffer(buffer, BUFFER_LOCK_SHARE);
-			if (bfindex_check_page(index, buffer, i))
-				sampled += bf_lines_census(host, bfindex_page_lines(BufferGetPage(buffer)),
-										   bfindex_page_shape(layer)).keys;
-			UnlockReleaseBuffer(buffer);
-		}
-		keys += sampled / sample * layer->pages;
-	}
-	return (uint64) keys;
 }

@@ -102,6 +102,7 @@ typedef struct BfindexMeta
 	uint32		magic;
 	uint32		version;
 	double		fpp;			/* target, for all layers together */
+	uint64		layout;			/* of row types in the type of the keys */
 	uint16		layers;
 	uint8		scheme;			/* class of the keys */
 	uint8		class;
@@ -119,6 +120,7 @@ StaticAssertDecl(BFINDEX_META_OFFSET + sizeof(BfindexMeta) <= BLCKSZ, "the metap
 extern BfindexMeta bfindex_read_meta(Relation index);
 extern bool bfindex_layer(Relation index, unsigned number, BfindexLayer *layer);
 extern KeyClass bfindex_class(Relation index);
+extern bool bfindex_has_class_of(Relation index, const KeyType *key);
 extern void bfindex_lacks_layer(Relation index);
 extern void bfindex_forget_meta(Relation index);
 extern void bfindex_init_meta_page(Page page, const BfindexMeta *meta);

@@ -71,34 +71,33 @@ bfindex_insert_into(Relation index, const BfindexLayer *layer, unsigned layer_nu
 	unsigned	line = (unsigned) (line_of_layer % BFINDEX_PAGE_LINES);
 	BlockNumber block = layer->first + (BlockNumber) (line_of_layer / BFINDEX_PAGE_LINES);
 	Buffer		buffer = ReadBuffer(index, block);
+	BfindexLayer next;
 	BfindexFound found;
 	int			lock = bfindex_lock_to_try(buffer, layer, line, hash);
 
 	for (;;)
 	{
+		bool		can_overflow;
+
 		LockBuffer(buffer, lock);
 		found = bfindex_look(index, buffer, layer, layer_number, line, hash);
 
 		/* an asker has its predicate lock before it reads the page: see it */
 		CheckForSerializableConflictIn(index, NULL, block);
-		if (lock == BUFFER_LOCK_EXCLUSIVE || found == BFINDEX_PRESENT || found == BFINDEX_ELSEWHERE)
+		can_overflow = found == BFINDEX_FULL && bfindex_layer(index, layer_number + 1, &next);
+		if (found == BFINDEX_PRESENT || found == BFINDEX_ELSEWHERE ||
+			(lock == BUFFER_LOCK_EXCLUSIVE && (found == BFINDEX_ABSENT || can_overflow)))
 			break;
+
+		/* who takes another lock, or makes a layer, has to look again */
 		LockBuffer(buffer, BUFFER_LOCK_UNLOCK);
+		if (found == BFINDEX_FULL && !can_overflow)
+			bfindex_grow(index, layer_number + 1);
 		lock = BUFFER_LOCK_EXCLUSIVE;
 	}
 
 	if (found == BFINDEX_FULL)
 	{
-		BfindexLayer next;
-
-		/* the next layer is made without holding the page */
-		if (!bfindex_layer(index, layer_number + 1, &next))
-		{
-			LockBuffer(buffer, BUFFER_LOCK_UNLOCK);
-			bfindex_grow(index, layer_number + 1);
-			LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
-			/* others can only have set bits and flags: the page is still full */
-		}
 		bfindex_test_stop("before overflow");
 		bfindex_set_overflow(index, buffer);
 		bfindex_test_stop("after overflow");
@@ -115,17 +114,14 @@ bfindex_insert_into(Relation index, const BfindexLayer *layer, unsigned layer_nu
  * the index has.
  */
 static void
-bfindex_check_class(Relation index, const KeyClass *class)
+bfindex_check_class(Relation index, const KeyType *key)
 {
-	KeyClass	of_index = bfindex_class(index);
-
-	if (!key_class_equal(&of_index, class))
+	if (!bfindex_has_class_of(index, key))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("index \"%s\" was built before the type of its column was changed",
 						RelationGetRelationName(index)),
-				 errdetail("It holds keys of class %s; this one is of class %s.",
-						   key_class_label(&of_index), key_class_label(class)),
+				 errdetail("Values of the type are hashed by their columns, and those are others now."),
 				 errhint("REINDEX it.")));
 }
 
@@ -166,7 +162,7 @@ bfindex_insert(Relation index, Datum *values, bool *isnull, ItemPointer tid, Rel
 	caller = MemoryContextSwitchTo(state->scratch);
 	hash = bfindex_hash(state->key, values[0]);
 	if (state->key->class.code == BF_CLASS_NAMED)
-		bfindex_check_class(index, &state->key->class);
+		bfindex_check_class(index, state->key);
 	MemoryContextSwitchTo(caller);
 	MemoryContextReset(state->scratch);
 

@@ -15,6 +15,7 @@
 #include "funcapi.h"
 #include "miscadmin.h"
 #include "nodes/execnodes.h"
+#include "storage/predicate.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
@@ -25,7 +26,7 @@
 
 #include "../server.h"
 #include "../value.h"
-#include "index.h"
+#include "ask.h"
 
 /* The share of keys without rows, and the number of layers, that call for REINDEX. */
 #define MUCH_STALE		0.3
@@ -53,6 +54,7 @@ inspect_open(Oid oid)
 	if (!OidIsValid(table))
 		ereport(ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 get_rel_name(oid) == NULL ? errmsg("there is no index with OID %u", oid) :
 				 errmsg("\"%s\" is not an index", get_rel_name(oid))));
 	inspected.heap = table_open(table, AccessShareLock);
 	inspected.index = index_open(oid, AccessShareLock);
@@ -82,6 +84,14 @@ inspect_open(Oid oid)
 				 errmsg("index \"%s\" cannot be inspected under row-level security",
 						RelationGetRelationName(inspected.index)),
 				 errdetail("It knows the keys of all rows, whether or not a policy shows them to you.")));
+	ask_refuse_in_recovery(inspected.heap);
+
+	/* one that CREATE INDEX CONCURRENTLY has not built, or not yet */
+	if (!inspected.index->rd_index->indisready || RelationGetNumberOfBlocks(inspected.index) == 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("index \"%s\" is not built yet", RelationGetRelationName(inspected.index)),
+				 errhint("If nobody is building it, REINDEX or drop it.")));
 	return inspected;
 }
 
@@ -234,15 +244,13 @@ check_row(Relation index, ItemPointer tid, Datum *values, bool *isnull, bool ali
 {
 	CheckState *state = arg;
 	MemoryContext caller;
-	KeyClass	class;
 	uint64		hash;
 
 	if (isnull[0])
 		return;
 	caller = MemoryContextSwitchTo(state->scratch);
 	hash = bfindex_hash(state->key, values[0]);
-	class = bfindex_class(index);
-	if (!key_class_equal(&state->key->class, &class) || !bfindex_contains_hash(index, hash, NULL))
+	if (!bfindex_has_class_of(index, state->key) || !bfindex_contains_hash(index, hash, NULL))
 		state->missing++;
 	MemoryContextSwitchTo(caller);
 	MemoryContextReset(state->scratch);
@@ -258,8 +266,8 @@ Datum
 bloom_index_check(PG_FUNCTION_ARGS)
 {
 	Inspected	inspected = inspect_open(PG_GETARG_OID(0));
-	struct IndexInfo *info = BuildIndexInfo(inspected.index);
 	Snapshot	snapshot = RegisterSnapshot(GetTransactionSnapshot());
+	struct IndexInfo *info;
 	CheckState	state = {0};
 	Oid			user;
 	int			security;
@@ -275,6 +283,7 @@ bloom_index_check(PG_FUNCTION_ARGS)
 	GetUserIdAndSecContext(&user, &security);
 	SetUserIdAndSecContext(inspected.heap->rd_rel->relowner, security | SECURITY_RESTRICTED_OPERATION);
 	bf_restrict_search_path();
+	info = BuildIndexInfo(inspected.index); /* computes what is constant */
 	state.key = bfindex_key_type(inspected.index, CurrentMemoryContext);
 	state.scratch = AllocSetContextCreate(CurrentMemoryContext, "bloomfilter index check", ALLOCSET_SMALL_SIZES);
 	info->ii_Concurrent = true; /* to use our snapshot */
@@ -324,6 +333,13 @@ bloom_index_export(PG_FUNCTION_ARGS)
 	bf_filter	filter;
 	struct varlena *image;
 
+	/* of a partial index: the keys of its rows, which is what was asked for */
+	if (!inspected.index->rd_index->indisvalid || !ask_index_sees_snapshots(inspected.index))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("index \"%s\" may lack rows that this transaction can see", RelationGetRelationName(inspected.index)),
+				 errhint("If it is valid, ask in a new transaction; otherwise REINDEX it.")));
+	PredicateLockRelation(inspected.index, GetActiveSnapshot());
 	memset(&filter, 0, sizeof(filter));
 	filter.header.host = server_host(NULL);
 	filter.header.kind = BF_KIND_BLOOM;

@@ -144,6 +144,15 @@ bfindex_class(Relation index)
 	return (KeyClass) {meta->scheme, meta->class, meta->name_length, meta->name};
 }
 
+/* Are equal values of this type hashed as the keys of the index are? */
+bool
+bfindex_has_class_of(Relation index, const KeyType *key)
+{
+	KeyClass	class = bfindex_class(index);
+
+	return key_class_equal(&class, &key->class) && bfindex_cached_meta(index, 0)->layout == key->layout;
+}
+
 void
 bfindex_lacks_layer(Relation index)
 {

@@ -19,7 +19,6 @@
 #include "storage/predicate.h"
 #include "utils/array.h"
 #include "utils/lsyscache.h"
-#include "utils/memutils.h"
 
 #include "index.h"
 
@@ -69,26 +68,22 @@ bfindex_contains_hash(Relation index, uint64 hash, Snapshot snapshot)
 /*
  * Does the index have one of these values?  They are of a type that an operator of
  * its family compares with the column.  A value that the index cannot tell about may
- * be there.
+ * be there.  Leaves memory behind in the current context.
  */
 bool
 bfindex_contains_any(Relation index, Oid type, const Datum *values, const bool *nulls, int n, Snapshot snapshot)
 {
 	Oid			column = TupleDescAttr(RelationGetDescr(index), 0)->atttypid;
-	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "bloomfilter index probe", ALLOCSET_SMALL_SIZES);
-	MemoryContext caller = MemoryContextSwitchTo(context);
 	KeyType    *key;
 	bool		is_row;
-	bool		found = false;
 
 	/* operators of polymorphic types compare values of the column's own type */
 	if (!OidIsValid(type) || type == RECORDOID || IsPolymorphicType(type))
 		type = column;
 	is_row = type_is_rowtype(getBaseType(type));
-	key = key_type(type, index->rd_indcollation[0], context);
-	for (int i = 0; i < n && !found; i++)
+	key = key_type(type, index->rd_indcollation[0], CurrentMemoryContext);
+	for (int i = 0; i < n; i++)
 	{
-		KeyClass	class;
 		uint64		hash;
 
 		CHECK_FOR_INTERRUPTS();
@@ -97,17 +92,12 @@ bfindex_contains_any(Relation index, Oid type, const Datum *values, const bool *
 
 		/* a row of another type than the column's can be equal nevertheless */
 		if (is_row && HeapTupleHeaderGetTypeId(DatumGetHeapTupleHeader(values[i])) != getBaseType(column))
-		{
-			found = true;
-			break;
-		}
+			return true;
 		hash = bfindex_hash(key, values[i]);
-		class = bfindex_class(index);
-		found = !key_class_equal(&key->class, &class) || bfindex_contains_hash(index, hash, snapshot);
+		if (!bfindex_has_class_of(index, key) || bfindex_contains_hash(index, hash, snapshot))
+			return true;
 	}
-	MemoryContextSwitchTo(caller);
-	MemoryContextDelete(context);
-	return found;
+	return false;
 }
 
 /* Does it have an element of this array? */

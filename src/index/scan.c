@@ -14,13 +14,18 @@
 #include "miscadmin.h"
 #include "nodes/tidbitmap.h"
 #include "pgstat.h"
+#include "utils/memutils.h"
 
 #include "index.h"
 
+/* The scan's own memory context is for what its conditions leave behind. */
 IndexScanDesc
 bfindex_beginscan(Relation index, int keys, int orderbys)
 {
-	return RelationGetIndexScan(index, keys, orderbys);
+	IndexScanDesc scan = RelationGetIndexScan(index, keys, orderbys);
+
+	scan->opaque = AllocSetContextCreate(CurrentMemoryContext, "bloomfilter index scan", ALLOCSET_SMALL_SIZES);
+	return scan;
 }
 
 void
@@ -33,6 +38,7 @@ bfindex_rescan(IndexScanDesc scan, ScanKey keys, int nkeys, ScanKey orderbys, in
 void
 bfindex_endscan(IndexScanDesc scan)
 {
+	MemoryContextDelete(scan->opaque);
 }
 
 /* May the table have a row that meets this condition? */
@@ -52,24 +58,26 @@ bfindex_may_match(IndexScanDesc scan, ScanKey key)
 int64
 bfindex_getbitmap(IndexScanDesc scan, TIDBitmap *bitmap)
 {
-	Oid			table = IndexGetRelation(RelationGetRelid(scan->indexRelation), false);
+	MemoryContext caller = MemoryContextSwitchTo(scan->opaque);
 	Relation	heap;
 	BlockNumber blocks;
+	bool		may_match = true;
 
 	pgstat_count_index_scan(scan->indexRelation);
 	bf_count_index_search(scan);
-	for (int i = 0; i < scan->numberOfKeys; i++)
-	{
-		if (!bfindex_may_match(scan, &scan->keyData[i]))
-			return 0;
-	}
+	for (int i = 0; i < scan->numberOfKeys && may_match; i++)
+		may_match = bfindex_may_match(scan, &scan->keyData[i]);
+	MemoryContextSwitchTo(caller);
+	MemoryContextReset(scan->opaque);
+	if (!may_match)
+		return 0;
 
 	/*
 	 * The size of the table is read after the index.  A row beyond it was
 	 * inserted later than the question was asked, and no snapshot of ours can
 	 * see it.
 	 */
-	heap = table_open(table, AccessShareLock);
+	heap = table_open(IndexGetRelation(RelationGetRelid(scan->indexRelation), false), AccessShareLock);
 	blocks = RelationGetNumberOfBlocks(heap);
 	table_close(heap, AccessShareLock);
 	for (BlockNumber block = 0; block < blocks; block++)
