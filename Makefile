@@ -22,7 +22,8 @@ OBJS = bloomfilter.o $(CORE) src/server.o \
        src/io.o src/planner.o \
        src/index/handler.o src/index/page.o src/index/growth.o src/index/build.o src/index/insert.o \
        src/index/probe.o src/index/scan.o src/index/cost.o \
-       src/index/ask.o src/index/find.o src/index/inspect.o
+       src/index/ask.o src/index/find.o src/index/inspect.o \
+       src/joinfilter/plan.o src/joinfilter/collect.o src/joinfilter/filter.o src/joinfilter/probe.o
 
 REGRESS = keys class fpp canonical input nulls aggregates states bounds sets growth stored planner plpgsql travel \
           cuckoo cuckoo_bytes cuckoo_growth cuckoo_model index index_keys index_functions index_plans catalog
@@ -48,7 +49,7 @@ PG_CONFIG ?= pg_config
 PGXS := $(shell $(PG_CONFIG) --pgxs)
 include $(PGXS)
 
-HEADERS_ALL = $(wildcard src/*.h src/core/*.h src/index/*.h)
+HEADERS_ALL = $(wildcard src/*.h src/core/*.h src/index/*.h src/joinfilter/*.h)
 $(OBJS): $(HEADERS_ALL)
 bloomfilter.o: bloomfilter.control
 

@@ -8,11 +8,13 @@
  * (src/value.c) or, while it changes, an object (src/builder.c).  The types
  * `bloom` and `cuckoo` share all of that.  The files that SQL calls are named
  * after what a user does: contains, change, aggregate, sets, stats, io, planner.
- * An index (src/index) keeps the same lines on pages of its own.
+ * An index (src/index) keeps the same lines on pages of its own, and hash joins
+ * (src/joinfilter) make filters of their own while they run.
  */
 #include "src/compat.h"
 
 #include "src/index/index.h"
+#include "src/joinfilter/joinfilter.h"
 
 BF_MODULE_MAGIC;
 
@@ -22,4 +24,5 @@ void
 _PG_init(void)
 {
 	bfindex_define_options();
+	joinfilter_init();
 }

@@ -140,6 +140,22 @@
 #define bf_restrict_search_path()	((void) 0)
 #endif
 
+/* ----------------------------------------------------------------
+ * Filters in joins
+ * ----------------------------------------------------------------
+ */
+
+/* What a planner hook takes and passes on. */
+#if PG_VERSION_NUM >= 190000
+#define BF_PLANNER_PARAMETERS \
+	Query *parse, const char *query, int options, ParamListInfo params, ExplainState *es
+#define BF_PLANNER_ARGUMENTS	parse, query, options, params, es
+#else
+#define BF_PLANNER_PARAMETERS \
+	Query *parse, const char *query, int options, ParamListInfo params
+#define BF_PLANNER_ARGUMENTS	parse, query, options, params
+#endif
+
 /*
  * Since PostgreSQL 18, PL/pgSQL lets a function change a variable in place in
  * "f := bloom_add(f, x)".  That needs the function to return its result as an

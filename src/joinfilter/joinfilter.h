@@ -1,0 +1,194 @@
+/*
+ * joinfilter.h
+ *		Filters in hash joins, without a change to the SQL.
+ *
+ * After planning, a finished plan is edited (plan.c).  Under the Hash node of a join
+ * comes a custom scan that passes rows through and collects their keys (collect.c);
+ * when the hash table is complete, so is a filter of its keys (filter.c), which an
+ * executor parameter makes known to the scans on the outer side.  There rows that
+ * cannot find a partner are dropped where they are born (probe.c), below every other
+ * join.  A parameter that is not set yet lets everything pass, so nothing depends on
+ * the order in which the executor works.
+ */
+#ifndef BF_JOINFILTER_H
+#define BF_JOINFILTER_H
+
+#include "../compat.h"
+
+#include "nodes/extensible.h"
+#include "nodes/plannodes.h"
+
+#include "../core/lines.h"
+
+/* Settings. */
+extern bool joinfilter_enabled;
+extern int	joinfilter_min_rows;
+extern double joinfilter_max_share;
+extern int	joinfilter_memory;	/* kB */
+
+/* ----------------------------------------------------------------
+ * Keys
+ * ----------------------------------------------------------------
+ */
+
+/*
+ * How values of one side become numbers that are equal if the join's operator calls
+ * them equal.  Decided by that operator alone: what the planner has stripped from a
+ * column (a cast, a collation) the operator still knows.
+ */
+typedef struct JoinKey
+{
+	int			integer_bytes;	/* 2, 4 or 8: an integer is its own number */
+	Oid			function;		/* otherwise the operator's hash function */
+	bool		extended;		/* which takes a seed and has 64 bits */
+	Oid			collation;
+} JoinKey;
+
+/* The same at run time. */
+typedef struct JoinKeyState
+{
+	JoinKey		key;
+	FmgrInfo	finfo;
+} JoinKeyState;
+
+extern bool join_key_for(Oid operator, Oid collation, Oid left_type, JoinKey *outer, JoinKey *inner);
+extern void join_key_init(JoinKeyState *state, const JoinKey *key, MemoryContext context);
+
+/* The number of a value, or of the next one of several. */
+static inline uint64
+join_key_number(JoinKeyState *state, Datum value)
+{
+	switch (state->key.integer_bytes)
+	{
+		case 2:
+			return (uint64) (int64) DatumGetInt16(value);
+		case 4:
+			return (uint64) (int64) DatumGetInt32(value);
+		case 8:
+			return (uint64) DatumGetInt64(value);
+		default:
+			break;
+	}
+	if (state->key.extended)
+		return DatumGetUInt64(FunctionCall2Coll(&state->finfo, state->key.collation, value, Int64GetDatum(0)));
+	return DatumGetUInt32(FunctionCall1Coll(&state->finfo, state->key.collation, value));
+}
+
+/* The number of several keys together. */
+static inline uint64
+join_key_combine(uint64 so_far, uint64 next)
+{
+	return bf_mix64(so_far) + next;
+}
+
+/* ----------------------------------------------------------------
+ * Filters
+ * ----------------------------------------------------------------
+ */
+
+typedef enum JoinFilterKind
+{
+	JOIN_FILTER_EMPTY,			/* no key: nothing passes */
+	JOIN_FILTER_BITMAP,			/* a bit for each integer from low to high */
+	JOIN_FILTER_LINES			/* Bloom filter */
+} JoinFilterKind;
+
+/* A complete filter.  The parameter is a pointer to it, NULL as long as there is none. */
+typedef struct JoinFilter
+{
+	JoinFilterKind kind;
+	bool		is_integer;		/* a single integer key: low and high count */
+	bool		off;			/* it turned out to be of no use */
+	int64		low;
+	int64		high;
+	uint64	   *bits;			/* of a bitmap */
+	uint8	   *lines;
+	bf_shape	shape;
+	uint64		bytes;
+	uint64		keys;
+	uint64		asked;
+	uint64		passed;
+	int			n_keys;
+	JoinKeyState *outer;		/* how the askers' keys become numbers */
+} JoinFilter;
+
+/* What is collected on the way to a filter. */
+typedef struct JoinFilterBuild
+{
+	MemoryContext context;
+	bool		is_integer;
+	bool		given_up;		/* more keys than there may be */
+	int64		low;
+	int64		high;
+	uint64	   *numbers;
+	uint64		n;
+	uint64		sorted;			/* length of the sorted, distinct prefix */
+	uint64		room;
+	uint64		most;
+} JoinFilterBuild;
+
+extern void join_filter_start(JoinFilterBuild *build, MemoryContext context, bool is_integer);
+extern void join_filter_make_room(JoinFilterBuild *build);
+extern JoinFilter *join_filter_finish(JoinFilterBuild *build);
+extern void join_filter_release(JoinFilter *filter);
+extern void join_filter_judge(JoinFilter *filter);
+extern const char *join_filter_kind_name(JoinFilterKind kind);
+
+static inline void
+join_filter_add(JoinFilterBuild *build, uint64 number)
+{
+	if (build->is_integer)
+	{
+		build->low = Min(build->low, (int64) number);
+		build->high = Max(build->high, (int64) number);
+	}
+	if (unlikely(build->n == build->room))
+		join_filter_make_room(build);
+	if (!build->given_up)
+		build->numbers[build->n++] = number;
+}
+
+/* After how many questions it is decided whether a filter is worth asking. */
+#define JOIN_FILTER_SAMPLE		4096
+
+static inline bool
+join_filter_test(JoinFilter *filter, uint64 number)
+{
+	bool		found = false;
+
+	switch (filter->kind)
+	{
+		case JOIN_FILTER_EMPTY:
+			break;
+		case JOIN_FILTER_BITMAP:
+			if ((int64) number >= filter->low && (int64) number <= filter->high)
+			{
+				uint64		place = number - (uint64) filter->low;
+
+				found = filter->bits[place / 64] >> place % 64 & 1;
+			}
+			break;
+		case JOIN_FILTER_LINES:
+			found = !(filter->is_integer && ((int64) number < filter->low || (int64) number > filter->high)) &&
+				bf_lines_test(filter->lines, filter->shape, number);
+			break;
+	}
+	filter->passed += found;
+	if (unlikely(++filter->asked == JOIN_FILTER_SAMPLE))
+		join_filter_judge(filter);
+	return found;
+}
+
+/* ----------------------------------------------------------------
+ * Plans
+ * ----------------------------------------------------------------
+ */
+
+extern void joinfilter_init(void);
+extern CustomScan *joinfilter_collector(Plan *child, int plan_node_id);
+extern void joinfilter_collector_add(CustomScan *collector, int paramid, List *inner_keys,
+									 const JoinKey *inner, const JoinKey *outer);
+extern bool joinfilter_is_collector(const Plan *plan);
+extern void joinfilter_register_collector(void);
+
+#endif							/* BF_JOINFILTER_H */

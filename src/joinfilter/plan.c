@@ -1,0 +1,646 @@
+/*
+ * plan.c
+ *		Where filters go: editing a finished plan.
+ *
+ * Nothing of a plan's shape is changed: a collector is put under Hash nodes, and a
+ * condition is added to scans.  So no plan can get worse than its filters cost.  When
+ * in doubt, a join gets none.  What has to hold:
+ *
+ *	- The join drops outer rows without a partner: INNER, SEMI, RIGHT and, in later
+ *	  majors, RIGHT ANTI and RIGHT SEMI.
+ *	- The inner side gives the same rows whenever it is read.  A parameter from
+ *	  outside could change them between two reads, and the first outer row after a
+ *	  rescan would be asked against the old filter.  Harmless are the parameter by
+ *	  which a Gather tells that it is rescanned, and results of subqueries that
+ *	  depend on nothing.
+ *	- The outer key is a column, which cannot raise an error that the query would
+ *	  not have raised, and comes unchanged from a scan of a table.
+ *	- Between the join and that scan a missing row can only make a row be missing
+ *	  that the join would drop: outer sides of INNER, LEFT, SEMI and ANTI joins, inner
+ *	  sides of INNER joins, and nodes that pass rows on one by one.
+ *	- No expression on the way is volatile: it would be evaluated less often.
+ *
+ * Statements that lock or change rows are left alone: they evaluate conditions again
+ * for new versions of a row.
+ */
+#include "../compat.h"
+
+#include "catalog/pg_proc.h"
+#include "catalog/pg_type.h"
+#include "commands/defrem.h"
+#include "miscadmin.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/clauses.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/planner.h"
+#include "optimizer/tlist.h"
+#include "parser/parsetree.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+#include "utils/guc.h"
+#include "utils/lsyscache.h"
+#include "utils/plancache.h"
+#include "utils/syscache.h"
+#include "access/htup_details.h"
+#include "catalog/pg_am.h"
+
+#include "joinfilter.h"
+
+bool		joinfilter_enabled = false;
+int			joinfilter_min_rows = 10000;
+double		joinfilter_max_share = 0.6;
+int			joinfilter_memory = 32 * 1024;
+
+static planner_hook_type previous_planner_hook;
+
+typedef struct Edit
+{
+	PlannedStmt *stmt;
+	int			next_node_id;
+	Oid			probe;			/* the function that asks a filter */
+	Bitmapset  *harmless;		/* parameters that an inner side may depend on */
+} Edit;
+
+/* A scan where a column of a join's outer side comes from, and the column there. */
+typedef struct Source
+{
+	Plan	   *scan;
+	Var		   *column;
+} Source;
+
+/* ----------------------------------------------------------------
+ * Looking at plans
+ * ----------------------------------------------------------------
+ */
+
+/* All plans directly below a plan. */
+static List *
+children_of(Plan *plan)
+{
+	List	   *children = NIL;
+
+	if (plan->lefttree != NULL)
+		children = lappend(children, plan->lefttree);
+	if (plan->righttree != NULL)
+		children = lappend(children, plan->righttree);
+	switch (nodeTag(plan))
+	{
+		case T_Append:
+			return list_concat(children, ((Append *) plan)->appendplans);
+		case T_MergeAppend:
+			return list_concat(children, ((MergeAppend *) plan)->mergeplans);
+		case T_SubqueryScan:
+			return lappend(children, ((SubqueryScan *) plan)->subplan);
+		case T_BitmapAnd:
+			return list_concat(children, ((BitmapAnd *) plan)->bitmapplans);
+		case T_BitmapOr:
+			return list_concat(children, ((BitmapOr *) plan)->bitmapplans);
+		case T_CustomScan:
+			return list_concat(children, ((CustomScan *) plan)->custom_plans);
+		default:
+			return children;
+	}
+}
+
+/* What a kind of node evaluates besides its target list and its quals; *known is false for kinds not listed. */
+static List *
+more_expressions(Plan *plan, bool *known)
+{
+	*known = true;
+	switch (nodeTag(plan))
+	{
+		case T_SeqScan:
+		case T_SubqueryScan:
+		case T_CteScan:
+		case T_WorkTableScan:
+		case T_NamedTuplestoreScan:
+		case T_Append:
+		case T_MergeAppend:
+		case T_Sort:
+		case T_IncrementalSort:
+		case T_Material:
+		case T_Hash:
+		case T_Agg:
+		case T_Group:
+		case T_Unique:
+		case T_SetOp:
+		case T_Gather:
+		case T_GatherMerge:
+		case T_BitmapAnd:
+		case T_BitmapOr:
+		case T_RecursiveUnion:
+		case T_ProjectSet:
+			return NIL;
+		case T_IndexScan:
+			return list_concat_copy(((IndexScan *) plan)->indexqual, ((IndexScan *) plan)->indexorderby);
+		case T_IndexOnlyScan:
+			return list_concat_copy(((IndexOnlyScan *) plan)->indexqual, ((IndexOnlyScan *) plan)->indexorderby);
+		case T_BitmapIndexScan:
+			return ((BitmapIndexScan *) plan)->indexqual;
+		case T_BitmapHeapScan:
+			return ((BitmapHeapScan *) plan)->bitmapqualorig;
+		case T_TidScan:
+			return ((TidScan *) plan)->tidquals;
+		case T_TidRangeScan:
+			return ((TidRangeScan *) plan)->tidrangequals;
+		case T_FunctionScan:
+			return ((FunctionScan *) plan)->functions;
+		case T_ValuesScan:
+			return ((ValuesScan *) plan)->values_lists;
+		case T_ForeignScan:
+			return ((ForeignScan *) plan)->fdw_exprs;
+		case T_Result:
+			return (List *) ((Result *) plan)->resconstantqual;
+		case T_NestLoop:
+			return ((Join *) plan)->joinqual;
+		case T_MergeJoin:
+			return list_concat_copy(((Join *) plan)->joinqual, ((MergeJoin *) plan)->mergeclauses);
+		case T_HashJoin:
+			return list_concat_copy(((Join *) plan)->joinqual, ((HashJoin *) plan)->hashclauses);
+		case T_Memoize:
+			return ((Memoize *) plan)->param_exprs;
+		case T_Limit:
+			return list_make2(((Limit *) plan)->limitOffset, ((Limit *) plan)->limitCount);
+		default:
+			*known = false;
+			return NIL;
+	}
+}
+
+static bool tree_is_volatile(Edit *edit, Plan *plan);
+
+/* Does an expression have a subquery with something volatile in it? */
+static bool
+has_volatile_subplan(Node *node, Edit *edit)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, SubPlan) &&
+		tree_is_volatile(edit, list_nth(edit->stmt->subplans, ((SubPlan *) node)->plan_id - 1)))
+		return true;
+	return expression_tree_walker(node, has_volatile_subplan, (void *) edit);
+}
+
+/* Does a node evaluate anything volatile, or is it of a kind that we do not know? */
+static bool
+node_is_volatile(Edit *edit, Plan *plan)
+{
+	bool		known;
+	List	   *more = more_expressions(plan, &known);
+
+	return !known ||
+		contain_volatile_functions((Node *) plan->targetlist) || has_volatile_subplan((Node *) plan->targetlist, edit) ||
+		contain_volatile_functions((Node *) plan->qual) || has_volatile_subplan((Node *) plan->qual, edit) ||
+		contain_volatile_functions((Node *) more) || has_volatile_subplan((Node *) more, edit);
+}
+
+static bool
+tree_is_volatile(Edit *edit, Plan *plan)
+{
+	ListCell   *cell;
+
+	check_stack_depth();
+	if (plan == NULL)
+		return false;
+	if (node_is_volatile(edit, plan))
+		return true;
+	foreach(cell, children_of(plan))
+	{
+		if (tree_is_volatile(edit, lfirst(cell)))
+			return true;
+	}
+	return false;
+}
+
+/* Learn the highest number of a node, and the parameters that do no harm. */
+static void
+survey(Edit *edit, Plan *plan)
+{
+	ListCell   *cell;
+
+	check_stack_depth();
+	if (plan == NULL)
+		return;
+	edit->next_node_id = Max(edit->next_node_id, plan->plan_node_id + 1);
+	if (IsA(plan, Gather) && ((Gather *) plan)->rescan_param >= 0)
+		edit->harmless = bms_add_member(edit->harmless, ((Gather *) plan)->rescan_param);
+	if (IsA(plan, GatherMerge) && ((GatherMerge *) plan)->rescan_param >= 0)
+		edit->harmless = bms_add_member(edit->harmless, ((GatherMerge *) plan)->rescan_param);
+
+	/* rows that a statement only inserts are never checked again */
+	if (IsA(plan, ModifyTable) && ((ModifyTable *) plan)->operation == CMD_INSERT)
+		edit->harmless = bms_add_member(edit->harmless, ((ModifyTable *) plan)->epqParam);
+	foreach(cell, plan->initPlan)
+	{
+		SubPlan    *subplan = lfirst_node(SubPlan, cell);
+		Plan	   *target = list_nth(edit->stmt->subplans, subplan->plan_id - 1);
+		ListCell   *param;
+
+		if (target == NULL || !bms_is_empty(target->extParam))
+			continue;
+		foreach(param, subplan->setParam)
+			edit->harmless = bms_add_member(edit->harmless, lfirst_int(param));
+	}
+	foreach(cell, children_of(plan))
+		survey(edit, lfirst(cell));
+}
+
+/* ----------------------------------------------------------------
+ * From a join to the scans that its outer rows come from
+ * ----------------------------------------------------------------
+ */
+
+static List *trace(Edit *edit, Plan *plan, AttrNumber number, List *sources);
+
+/* The column of a plan, if it is one. */
+static Var *
+column_of(Plan *plan, AttrNumber number)
+{
+	TargetEntry *entry = get_tle_by_resno(plan->targetlist, number);
+
+	return entry != NULL && IsA(entry->expr, Var) ? (Var *) entry->expr : NULL;
+}
+
+/* Go on below a join, where a missing row makes no other difference than at the join. */
+static List *
+trace_join(Edit *edit, Join *join, Var *column, List *sources)
+{
+	if (column->varno == OUTER_VAR &&
+		(join->jointype == JOIN_INNER || join->jointype == JOIN_LEFT ||
+		 join->jointype == JOIN_SEMI || join->jointype == JOIN_ANTI))
+		return trace(edit, outerPlan(join), column->varattno, sources);
+	if (column->varno == INNER_VAR && join->jointype == JOIN_INNER)
+		return trace(edit, innerPlan(join), column->varattno, sources);
+	return sources;
+}
+
+/* Add the scans that this column of a plan comes from, as far as they can be reached. */
+static List *
+trace(Edit *edit, Plan *plan, AttrNumber number, List *sources)
+{
+	Var		   *column = column_of(plan, number);
+	ListCell   *cell;
+
+	check_stack_depth();
+	if (column == NULL || node_is_volatile(edit, plan))
+		return sources;
+	switch (nodeTag(plan))
+	{
+		case T_SeqScan:
+		case T_SampleScan:
+		case T_IndexScan:
+		case T_IndexOnlyScan:
+		case T_BitmapHeapScan:
+		case T_TidScan:
+		case T_TidRangeScan:
+		case T_ForeignScan:
+			if (((Scan *) plan)->scanrelid > 0 && column->varattno != 0)
+			{
+				Source	   *source = palloc(sizeof(Source));
+
+				*source = (Source) {plan, column};
+				sources = lappend(sources, source);
+			}
+			return sources;
+		case T_SubqueryScan:
+			if (column->varattno <= 0)
+				return sources;
+			return trace(edit, ((SubqueryScan *) plan)->subplan, column->varattno, sources);
+		case T_Append:
+			foreach(cell, ((Append *) plan)->appendplans)
+				sources = trace(edit, lfirst(cell), number, sources);
+			return sources;
+		case T_MergeAppend:
+			foreach(cell, ((MergeAppend *) plan)->mergeplans)
+				sources = trace(edit, lfirst(cell), number, sources);
+			return sources;
+		case T_NestLoop:
+		case T_MergeJoin:
+		case T_HashJoin:
+			return trace_join(edit, (Join *) plan, column, sources);
+		case T_Hash:
+			/* keys that differ between processes must not make a table that they share */
+			if (plan->parallel_aware)
+				return sources;
+			/* FALLTHROUGH */
+		case T_Sort:
+		case T_IncrementalSort:
+		case T_Material:
+		case T_Memoize:
+		case T_Result:
+		case T_CustomScan:
+			if (column->varno != OUTER_VAR || outerPlan(plan) == NULL)
+				return sources;
+			return trace(edit, outerPlan(plan), column->varattno, sources);
+		default:
+			return sources;
+	}
+}
+
+static bool
+same_scans(List *a, List *b)
+{
+	ListCell   *cell_a;
+	ListCell   *cell_b;
+
+	if (list_length(a) != list_length(b))
+		return false;
+	forboth(cell_a, a, cell_b, b)
+	{
+		if (((Source *) lfirst(cell_a))->scan != ((Source *) lfirst(cell_b))->scan)
+			return false;
+	}
+	return true;
+}
+
+/* ----------------------------------------------------------------
+ * Placing a filter
+ * ----------------------------------------------------------------
+ */
+
+/* One pair of keys of a join. */
+typedef struct Pair
+{
+	Expr	   *outer;			/* as the join has it: a column, perhaps relabelled */
+	Expr	   *inner;
+	JoinKey		outer_key;
+	JoinKey		inner_key;
+	List	   *sources;
+	bool		done;
+} Pair;
+
+/* The expression with its column replaced by that of a scan. */
+static Expr *
+with_column(Expr *expression, Var *column)
+{
+	if (IsA(expression, RelabelType))
+	{
+		RelabelType *relabel = copyObject((RelabelType *) expression);
+
+		relabel->arg = with_column(relabel->arg, column);
+		return (Expr *) relabel;
+	}
+	return (Expr *) copyObject(column);
+}
+
+/* Ask the filter of this parameter at every scan where the keys come from. */
+static void
+add_probes(Edit *edit, List *pairs, int paramid)
+{
+	Pair	   *first = linitial(pairs);
+
+	for (int i = 0; i < list_length(first->sources); i++)
+	{
+		Plan	   *scan = ((Source *) list_nth(first->sources, i))->scan;
+		Param	   *filter = makeNode(Param);
+		List	   *arguments;
+		ListCell   *cell;
+
+		filter->paramkind = PARAM_EXEC;
+		filter->paramid = paramid;
+		filter->paramtype = INTERNALOID;
+		filter->paramtypmod = -1;
+		filter->location = -1;
+		arguments = list_make1(filter);
+		foreach(cell, pairs)
+		{
+			Pair	   *pair = lfirst(cell);
+
+			arguments = lappend(arguments, with_column(pair->outer, ((Source *) list_nth(pair->sources, i))->column));
+		}
+		scan->qual = lappend(scan->qual,
+							 makeFuncExpr(edit->probe, BOOLOID, arguments, InvalidOid, InvalidOid, COERCE_EXPLICIT_CALL));
+	}
+}
+
+/* One filter of all keys that come from the same scans. */
+static void
+place_filter(Edit *edit, Hash *hash, List *pairs)
+{
+	int			n = list_length(pairs);
+	JoinKey    *inner = palloc(sizeof(JoinKey) * n);
+	JoinKey    *outer = palloc(sizeof(JoinKey) * n);
+	List	   *inner_keys = NIL;
+	int			paramid = list_length(edit->stmt->paramExecTypes);
+	ListCell   *cell;
+
+	foreach(cell, pairs)
+	{
+		Pair	   *pair = lfirst(cell);
+
+		inner[list_length(inner_keys)] = pair->inner_key;
+		outer[list_length(inner_keys)] = pair->outer_key;
+		inner_keys = lappend(inner_keys, pair->inner);
+	}
+	edit->stmt->paramExecTypes = lappend_oid(edit->stmt->paramExecTypes, INTERNALOID);
+	add_probes(edit, pairs, paramid);
+	if (!joinfilter_is_collector(outerPlan(hash)))
+		outerPlan(hash) = (Plan *) joinfilter_collector(outerPlan(hash), edit->next_node_id++);
+	joinfilter_collector_add((CustomScan *) outerPlan(hash), paramid, inner_keys, inner, outer);
+}
+
+static bool
+drops_outer_rows(JoinType type)
+{
+	switch (type)
+	{
+		case JOIN_INNER:
+		case JOIN_SEMI:
+		case JOIN_RIGHT:
+#if PG_VERSION_NUM >= 160000
+		case JOIN_RIGHT_ANTI:
+#endif
+#if PG_VERSION_NUM >= 180000
+		case JOIN_RIGHT_SEMI:
+#endif
+			return true;
+		default:
+			return false;
+	}
+}
+
+/* The column below relabelling, which changes neither value nor anything else. */
+static Var *
+outer_column(Expr *expression)
+{
+	while (IsA(expression, RelabelType))
+		expression = ((RelabelType *) expression)->arg;
+	return IsA(expression, Var) && ((Var *) expression)->varno == OUTER_VAR ? (Var *) expression : NULL;
+}
+
+/* The keys of a join that can be traced to scans. */
+static List *
+traceable_pairs(Edit *edit, HashJoin *join, Hash *hash)
+{
+	List	   *pairs = NIL;
+
+	for (int i = 0; i < list_length(join->hashkeys); i++)
+	{
+		Pair	   *pair = palloc0(sizeof(Pair));
+		Var		   *column;
+
+		pair->outer = list_nth(join->hashkeys, i);
+		pair->inner = list_nth(hash->hashkeys, i);
+		column = outer_column(pair->outer);
+		if (column == NULL || contain_volatile_functions((Node *) pair->inner) ||
+			!join_key_for(list_nth_oid(join->hashoperators, i), list_nth_oid(join->hashcollations, i),
+						  exprType((Node *) pair->outer), &pair->outer_key, &pair->inner_key))
+			continue;
+		pair->sources = trace(edit, outerPlan(join), column->varattno, NIL);
+		if (pair->sources != NIL)
+			pairs = lappend(pairs, pair);
+	}
+	return pairs;
+}
+
+static void
+consider_join(Edit *edit, HashJoin *join)
+{
+	Hash	   *hash = castNode(Hash, innerPlan(join));
+	double		outer_rows = outerPlan(join)->plan_rows;
+	double		rows = join->join.plan.plan_rows;
+	List	   *pairs;
+	ListCell   *cell;
+
+	if (!drops_outer_rows(join->join.jointype) || hash->plan.parallel_aware ||
+		outer_rows < joinfilter_min_rows ||
+		(joinfilter_max_share < 1 && rows > outer_rows * joinfilter_max_share) ||
+		!bms_is_subset(outerPlan(hash)->extParam, edit->harmless) ||
+		node_is_volatile(edit, &join->join.plan) || tree_is_volatile(edit, &hash->plan))
+		return;
+	pairs = traceable_pairs(edit, join, hash);
+	foreach(cell, pairs)
+	{
+		Pair	   *pair = lfirst(cell);
+		List	   *together = NIL;
+		ListCell   *other_cell;
+
+		if (pair->done)
+			continue;
+		foreach(other_cell, pairs)
+		{
+			Pair	   *other = lfirst(other_cell);
+
+			if (!other->done && same_scans(pair->sources, other->sources))
+			{
+				other->done = true;
+				together = lappend(together, other);
+			}
+		}
+		place_filter(edit, hash, together);
+	}
+}
+
+static void
+visit(Edit *edit, Plan *plan)
+{
+	ListCell   *cell;
+
+	check_stack_depth();
+	if (plan == NULL)
+		return;
+	if (IsA(plan, HashJoin))
+		consider_join(edit, (HashJoin *) plan);
+	foreach(cell, children_of(plan))
+		visit(edit, lfirst(cell));
+}
+
+/*
+ * The function that asks, in whatever schema the extension is.  Its access method is
+ * known by name, and has a function that is beside it.
+ */
+static Oid
+find_probe(void)
+{
+	Oid			method = get_am_oid("bloomfilter", true);
+	Oid			arguments[] = {INTERNALOID, ANYOID};
+	HeapTuple	tuple;
+	Oid			schema;
+
+	if (!OidIsValid(method))
+		return InvalidOid;
+	tuple = SearchSysCache1(AMOID, ObjectIdGetDatum(method));
+	if (!HeapTupleIsValid(tuple))
+		return InvalidOid;
+	schema = get_func_namespace(((Form_pg_am) GETSTRUCT(tuple))->amhandler);
+	ReleaseSysCache(tuple);
+	return GetSysCacheOid3(PROCNAMEARGSNSP, Anum_pg_proc_oid, CStringGetDatum("bloomfilter_join_probe"),
+						   PointerGetDatum(buildoidvector(arguments, lengthof(arguments))), ObjectIdGetDatum(schema));
+}
+
+/* Put filters into a finished plan. */
+static void
+edit_plan(PlannedStmt *stmt)
+{
+	Edit		edit = {stmt};
+	int			params = list_length(stmt->paramExecTypes);
+	ListCell   *cell;
+
+	if ((stmt->commandType != CMD_SELECT && stmt->commandType != CMD_INSERT) || stmt->utilityStmt != NULL ||
+		stmt->rowMarks != NIL || stmt->hasModifyingCTE || stmt->planTree == NULL)
+		return;
+	edit.probe = find_probe();
+	if (!OidIsValid(edit.probe))
+		return;					/* loaded, but the extension is not created here */
+	survey(&edit, stmt->planTree);
+	foreach(cell, stmt->subplans)
+		survey(&edit, lfirst(cell));
+	visit(&edit, stmt->planTree);
+	foreach(cell, stmt->subplans)
+		visit(&edit, lfirst(cell));
+	if (list_length(stmt->paramExecTypes) > params)
+	{
+		PlanInvalItem *item = makeNode(PlanInvalItem);
+
+		item->cacheId = PROCOID;
+		item->hashValue = GetSysCacheHashValue1(PROCOID, ObjectIdGetDatum(edit.probe));
+		stmt->invalItems = lappend(stmt->invalItems, item);
+	}
+}
+
+static PlannedStmt *
+joinfilter_planner(BF_PLANNER_PARAMETERS)
+{
+	PlannedStmt *stmt = previous_planner_hook != NULL ? previous_planner_hook(BF_PLANNER_ARGUMENTS) :
+		standard_planner(BF_PLANNER_ARGUMENTS);
+
+	if (joinfilter_enabled)
+		edit_plan(stmt);
+	return stmt;
+}
+
+/* ----------------------------------------------------------------
+ * Settings
+ * ----------------------------------------------------------------
+ */
+
+/* Plans that are kept were made with the old setting. */
+static void
+setting_changed(bool value, void *extra)
+{
+	if (value != joinfilter_enabled)
+		ResetPlanCache();
+}
+
+/* At the start of the module. */
+void
+joinfilter_init(void)
+{
+	DefineCustomBoolVariable("bloomfilter.join_filter", "Puts filters into hash joins.",
+							 "Rows that cannot find a partner are dropped where they are read.",
+							 &joinfilter_enabled, false, PGC_USERSET, 0, NULL, setting_changed, NULL);
+	DefineCustomIntVariable("bloomfilter.join_filter_min_rows",
+							"A join gets a filter if its outer side is expected to have this number of rows.", NULL,
+							&joinfilter_min_rows, 10000, 0, INT_MAX, PGC_USERSET, 0, NULL, NULL, NULL);
+	DefineCustomRealVariable("bloomfilter.join_filter_max_share",
+							 "A join gets a filter if it is expected to keep at most this share of its outer rows.", NULL,
+							 &joinfilter_max_share, 0.6, 0, 1, PGC_USERSET, 0, NULL, NULL, NULL);
+	DefineCustomIntVariable("bloomfilter.join_filter_memory",
+							"The memory that the keys of one filter and the filter may take.", NULL,
+							&joinfilter_memory, 32 * 1024, 64, MAX_KILOBYTES, PGC_USERSET, GUC_UNIT_KB, NULL, NULL, NULL);
+	MarkGUCPrefixReserved("bloomfilter");
+	joinfilter_register_collector();
+	previous_planner_hook = planner_hook;
+	planner_hook = joinfilter_planner;
+}
