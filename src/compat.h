@@ -145,6 +145,31 @@
  * ----------------------------------------------------------------
  */
 
+/* Beginning a sequential scan, and counting its rows. */
+#if PG_VERSION_NUM >= 190000
+#define bf_table_beginscan(relation, snapshot)	table_beginscan(relation, snapshot, 0, NULL, 0)
+#define bf_table_beginscan_parallel(relation, shared)	table_beginscan_parallel(relation, shared, 0)
+#define bf_init_scan_slot(estate, scan, desc, ops)	ExecInitScanTupleSlot(estate, scan, desc, ops, 0)
+#else
+#define bf_table_beginscan(relation, snapshot)	table_beginscan(relation, snapshot, 0, NULL)
+#define bf_table_beginscan_parallel(relation, shared)	table_beginscan_parallel(relation, shared)
+#define bf_init_scan_slot(estate, scan, desc, ops)	ExecInitScanTupleSlot(estate, scan, desc, ops)
+#endif
+
+#if PG_VERSION_NUM >= 160000
+#define bf_count_tuples_returned(rel, n) \
+	do { \
+		if (pgstat_should_count_relation(rel)) \
+			(rel)->pgstat_info->counts.tuples_returned += (n); \
+	} while (0)
+#else
+#define bf_count_tuples_returned(rel, n) \
+	do { \
+		if (pgstat_should_count_relation(rel)) \
+			(rel)->pgstat_info->t_counts.t_tuples_returned += (n); \
+	} while (0)
+#endif
+
 /* What a planner hook takes and passes on. */
 #if PG_VERSION_NUM >= 190000
 #define BF_PLANNER_PARAMETERS \

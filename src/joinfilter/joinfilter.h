@@ -24,6 +24,7 @@
 extern bool joinfilter_enabled;
 extern int	joinfilter_min_rows;
 extern double joinfilter_max_share;
+extern bool joinfilter_batches;
 extern int	joinfilter_memory;	/* kB */
 
 /* ----------------------------------------------------------------
@@ -189,6 +190,8 @@ extern CustomScan *joinfilter_collector(Plan *child, int plan_node_id);
 extern void joinfilter_collector_add(CustomScan *collector, int paramid, List *inner_keys,
 									 const JoinKey *inner, const JoinKey *outer);
 extern bool joinfilter_is_collector(const Plan *plan);
+extern CustomScan *joinfilter_batched_scan(SeqScan *scan, List *probes);
+extern void joinfilter_register_scan(void);
 extern void joinfilter_register_collector(void);
 
 #endif							/* BF_JOINFILTER_H */

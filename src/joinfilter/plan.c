@@ -45,6 +45,7 @@
 #include "access/htup_details.h"
 #include "catalog/pg_am.h"
 
+#include "heap.h"
 #include "joinfilter.h"
 
 bool		joinfilter_enabled = false;
@@ -52,11 +53,14 @@ int			joinfilter_min_rows = 10000;
 double		joinfilter_max_share = 0.6;
 int			joinfilter_memory = 32 * 1024;
 
+bool		joinfilter_batches = true;
+
 static planner_hook_type previous_planner_hook;
 
 typedef struct Edit
 {
 	PlannedStmt *stmt;
+	bool		batches;		/* may scans ask for a page at once? */
 	int			next_node_id;
 	Oid			probe;			/* the function that asks a filter */
 	Bitmapset  *harmless;		/* parameters that an inner side may depend on */
@@ -320,17 +324,14 @@ trace(Edit *edit, Plan *plan, AttrNumber number, List *sources)
 		case T_HashJoin:
 			return trace_join(edit, (Join *) plan, column, sources);
 		case T_Hash:
-			/* keys that differ between processes must not make a table that they share */
-			if (plan->parallel_aware)
-				return sources;
-			/* FALLTHROUGH */
 		case T_Sort:
 		case T_IncrementalSort:
 		case T_Material:
 		case T_Memoize:
 		case T_Result:
 		case T_CustomScan:
-			if (column->varno != OUTER_VAR || outerPlan(plan) == NULL)
+			/* keys that differ between processes must not make a table that they share */
+			if (column->varno != OUTER_VAR || outerPlan(plan) == NULL || (IsA(plan, Hash) && plan->parallel_aware))
 				return sources;
 			return trace(edit, outerPlan(plan), column->varattno, sources);
 		default:
@@ -546,6 +547,114 @@ visit(Edit *edit, Plan *plan)
 		visit(edit, lfirst(cell));
 }
 
+/* ----------------------------------------------------------------
+ * Asking for a page at once
+ * ----------------------------------------------------------------
+ */
+
+/* Is this one of our conditions, on columns that every row has? */
+static bool
+is_probe(Edit *edit, Node *clause)
+{
+	ListCell   *cell;
+
+	if (!IsA(clause, FuncExpr) || ((FuncExpr *) clause)->funcid != edit->probe)
+		return false;
+	foreach(cell, ((FuncExpr *) clause)->args)
+	{
+		Node	   *argument = lfirst(cell);
+
+		while (IsA(argument, RelabelType))
+			argument = (Node *) ((RelabelType *) argument)->arg;
+		if (IsA(argument, Var) && ((Var *) argument)->varattno <= 0)
+			return false;
+	}
+	return true;
+}
+
+/* A sequential scan with filters becomes one that asks them for a page at once. */
+static Plan *
+batched(Edit *edit, Plan *plan)
+{
+	List	   *probes = NIL;
+	List	   *others = NIL;
+	ListCell   *cell;
+
+	if (plan == NULL || !IsA(plan, SeqScan) ||
+		!heap_is_table(rt_fetch(((Scan *) plan)->scanrelid, edit->stmt->rtable)->relid))
+		return plan;
+	foreach(cell, plan->qual)
+	{
+		if (is_probe(edit, lfirst(cell)))
+			probes = lappend(probes, lfirst(cell));
+		else
+			others = lappend(others, lfirst(cell));
+	}
+	if (probes == NIL)
+		return plan;
+	plan->qual = others;
+	return (Plan *) joinfilter_batched_scan((SeqScan *) plan, probes);
+}
+
+static void
+batch_list(Edit *edit, List *plans)
+{
+	ListCell   *cell;
+
+	foreach(cell, plans)
+		lfirst(cell) = batched(edit, lfirst(cell));
+}
+
+/* Replace the scans below a plan. */
+static void
+batch_below(Edit *edit, Plan *plan)
+{
+	ListCell   *cell;
+
+	check_stack_depth();
+	if (plan == NULL)
+		return;
+	plan->lefttree = batched(edit, plan->lefttree);
+	plan->righttree = batched(edit, plan->righttree);
+	if (IsA(plan, Append))
+		batch_list(edit, ((Append *) plan)->appendplans);
+	else if (IsA(plan, MergeAppend))
+		batch_list(edit, ((MergeAppend *) plan)->mergeplans);
+	else if (IsA(plan, SubqueryScan))
+		((SubqueryScan *) plan)->subplan = batched(edit, ((SubqueryScan *) plan)->subplan);
+	foreach(cell, children_of(plan))
+		batch_below(edit, lfirst(cell));
+}
+
+/*
+ * Does the query, or one inside of it, have conditions that must come first?  Then a
+ * filter must not be asked before them, and EXPLAIN not tell how many rows it dropped.
+ * The finished plan does not show it any more.
+ */
+static bool
+has_security(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, Query))
+	{
+		Query	   *query = (Query *) node;
+		ListCell   *cell;
+
+		if (query->hasRowSecurity)
+			return true;
+		foreach(cell, query->rtable)
+		{
+			RangeTblEntry *rte = lfirst_node(RangeTblEntry, cell);
+
+			if (rte->security_barrier || rte->securityQuals != NIL)
+				return true;
+		}
+		return query_tree_walker(query, has_security, context, 0);
+	}
+	return expression_tree_walker(node, has_security, context);
+}
+
 /*
  * The function that asks, in whatever schema the extension is.  Its access method is
  * known by name, and has a function that is beside it.
@@ -571,10 +680,11 @@ find_probe(void)
 
 /* Put filters into a finished plan. */
 static void
-edit_plan(PlannedStmt *stmt)
+edit_plan(PlannedStmt *stmt, bool batches)
 {
-	Edit		edit = {stmt};
+	Edit		edit = {stmt, batches};
 	int			params = list_length(stmt->paramExecTypes);
+	PlanInvalItem *item;
 	ListCell   *cell;
 
 	if ((stmt->commandType != CMD_SELECT && stmt->commandType != CMD_INSERT) || stmt->utilityStmt != NULL ||
@@ -589,24 +699,30 @@ edit_plan(PlannedStmt *stmt)
 	visit(&edit, stmt->planTree);
 	foreach(cell, stmt->subplans)
 		visit(&edit, lfirst(cell));
-	if (list_length(stmt->paramExecTypes) > params)
+	if (list_length(stmt->paramExecTypes) == params)
+		return;
+	if (edit.batches)
 	{
-		PlanInvalItem *item = makeNode(PlanInvalItem);
-
-		item->cacheId = PROCOID;
-		item->hashValue = GetSysCacheHashValue1(PROCOID, ObjectIdGetDatum(edit.probe));
-		stmt->invalItems = lappend(stmt->invalItems, item);
+		batch_below(&edit, stmt->planTree);
+		foreach(cell, stmt->subplans)
+			batch_below(&edit, lfirst(cell));
 	}
+	item = makeNode(PlanInvalItem);
+	item->cacheId = PROCOID;
+	item->hashValue = GetSysCacheHashValue1(PROCOID, ObjectIdGetDatum(edit.probe));
+	stmt->invalItems = lappend(stmt->invalItems, item);
 }
 
 static PlannedStmt *
 joinfilter_planner(BF_PLANNER_PARAMETERS)
 {
+	/* the planner takes the query apart */
+	bool		batches = joinfilter_enabled && joinfilter_batches && !has_security((Node *) parse, NULL);
 	PlannedStmt *stmt = previous_planner_hook != NULL ? previous_planner_hook(BF_PLANNER_ARGUMENTS) :
 		standard_planner(BF_PLANNER_ARGUMENTS);
 
 	if (joinfilter_enabled)
-		edit_plan(stmt);
+		edit_plan(stmt, batches);
 	return stmt;
 }
 
@@ -639,8 +755,12 @@ joinfilter_init(void)
 	DefineCustomIntVariable("bloomfilter.join_filter_memory",
 							"The memory that the keys of one filter and the filter may take.", NULL,
 							&joinfilter_memory, 32 * 1024, 64, MAX_KILOBYTES, PGC_USERSET, GUC_UNIT_KB, NULL, NULL, NULL);
+	DefineCustomBoolVariable("bloomfilter.join_filter_batches", "Asks filters for all rows of a page at once.",
+							 "Otherwise they are asked row by row, as a condition of the scan.",
+							 &joinfilter_batches, true, PGC_USERSET, 0, NULL, NULL, NULL);
 	MarkGUCPrefixReserved("bloomfilter");
 	joinfilter_register_collector();
+	joinfilter_register_scan();
 	previous_planner_hook = planner_hook;
 	planner_hook = joinfilter_planner;
 }

@@ -1,0 +1,119 @@
+/*
+ * heap.c
+ *		Scanning a heap a page at a time.
+ *
+ * What heap_getnextslot() does between two pages, and no more: it finds the next
+ * page, for synchronized and parallel scans too, and which of its rows are visible.
+ * The majors differ: up to 16 pages are read one by one, from 17 on by a stream.
+ */
+#include "../compat.h"
+
+#include "access/htup_details.h"
+#include "access/syncscan.h"
+#include "access/tableam.h"
+#include "catalog/pg_am.h"
+#include "catalog/pg_class.h"
+#include "miscadmin.h"
+#include "pgstat.h"
+#include "storage/bufmgr.h"
+#include "utils/syscache.h"
+
+#include "heap.h"
+
+/* Is the table stored by the server's own heap? */
+bool
+heap_is_table(Oid relation)
+{
+	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relation));
+	bool		result = false;
+
+	if (HeapTupleIsValid(tuple))
+	{
+		result = ((Form_pg_class) GETSTRUCT(tuple))->relam == HEAP_TABLE_AM_OID;
+		ReleaseSysCache(tuple);
+	}
+	return result;
+}
+
+#if PG_VERSION_NUM >= 170000
+
+static bool
+fetch_page(HeapScanDesc scan)
+{
+	if (BufferIsValid(scan->rs_cbuf))
+		ReleaseBuffer(scan->rs_cbuf);
+	scan->rs_dir = ForwardScanDirection;
+	scan->rs_cbuf = read_stream_next_buffer(scan->rs_read_stream, NULL);
+	if (!BufferIsValid(scan->rs_cbuf))
+	{
+		scan->rs_cblock = InvalidBlockNumber;
+		scan->rs_prefetch_block = InvalidBlockNumber;
+		scan->rs_inited = false;
+		return false;
+	}
+	scan->rs_cblock = BufferGetBlockNumber(scan->rs_cbuf);
+	heap_prepare_pagescan((TableScanDesc) scan);
+	scan->rs_inited = true;
+	return true;
+}
+
+#else
+
+/* The page after the present one; InvalidBlockNumber after the last. */
+static BlockNumber
+next_block(HeapScanDesc scan)
+{
+	ParallelBlockTableScanDesc shared = (ParallelBlockTableScanDesc) scan->rs_base.rs_parallel;
+	BlockNumber block;
+
+	if (shared != NULL)
+	{
+		if (!scan->rs_inited)
+			table_block_parallelscan_startblock_init(scan->rs_base.rs_rd, scan->rs_parallelworkerdata, shared);
+		return table_block_parallelscan_nextpage(scan->rs_base.rs_rd, scan->rs_parallelworkerdata, shared);
+	}
+	if (!scan->rs_inited)
+		return scan->rs_startblock;
+	block = scan->rs_cblock + 1;
+	if (block >= scan->rs_nblocks)
+		block = 0;
+
+	/* other scans of the table may begin where this one is */
+	if (scan->rs_base.rs_flags & SO_ALLOW_SYNC)
+		ss_report_location(scan->rs_base.rs_rd, block);
+	return block == scan->rs_startblock ? InvalidBlockNumber : block;
+}
+
+static bool
+fetch_page(HeapScanDesc scan)
+{
+	BlockNumber block = scan->rs_nblocks == 0 ? InvalidBlockNumber : next_block(scan);
+
+	if (block == InvalidBlockNumber)
+	{
+		if (BufferIsValid(scan->rs_cbuf))
+			ReleaseBuffer(scan->rs_cbuf);
+		scan->rs_cbuf = InvalidBuffer;
+		scan->rs_cblock = InvalidBlockNumber;
+		scan->rs_inited = false;
+		return false;
+	}
+	heapgetpage((TableScanDesc) scan, block);
+	scan->rs_inited = true;
+	return true;
+}
+#endif
+
+/*
+ * Go to the next page: its visible rows are those of rs_vistuples, and the page stays
+ * pinned until the next one.  False at the end; a scan must not be asked again then.
+ */
+bool
+heap_next_page(HeapScanDesc scan)
+{
+	CHECK_FOR_INTERRUPTS();
+	if (!fetch_page(scan))
+		return false;
+	bf_count_tuples_returned(scan->rs_base.rs_rd, scan->rs_ntuples);
+	return true;
+}

@@ -1,0 +1,363 @@
+/*
+ * scan.c
+ *		A sequential scan that asks filters for all rows of a page at once.
+ *
+ * A row that a filter drops should cost as little as possible: no slot, no call of a
+ * function, no expression.  So the keys of all visible rows of a page are read from
+ * the page, and the filters asked for them one after the other, each for the rows
+ * that the ones before let pass; where a filter is large its memory accesses are
+ * started together.  Only what is left goes on, one by one, to the scan's own
+ * conditions.
+ *
+ * The first column of a row is often a miss of the cache, so that of a row some
+ * places ahead is fetched while one is looked at.
+ */
+#include "../compat.h"
+
+#include "access/htup_details.h"
+#include "access/relscan.h"
+#include "access/tableam.h"
+#include "commands/explain.h"
+#if PG_VERSION_NUM >= 180000
+#include "commands/explain_format.h"
+#endif
+#include "executor/executor.h"
+#include "nodes/makefuncs.h"
+#include "storage/bufmgr.h"
+#include "utils/rel.h"
+#include "utils/ruleutils.h"
+
+#include "heap.h"
+#include "joinfilter.h"
+
+#define SCAN_NAME	"Join Filter Scan"
+
+/* How far ahead of the row that is looked at the next ones are fetched. */
+#define ROWS_AHEAD	6
+
+/* A filter that is asked at this scan. */
+typedef struct Asking
+{
+	int			paramid;
+	int			n_keys;
+	AttrNumber *columns;
+} Asking;
+
+typedef struct BatchScanState
+{
+	CustomScanState css;
+	int			n;
+	Asking	   *asking;
+	bool		finished;
+	int			selected;		/* rows of this page that passed */
+	int			next;			/* of them, to return */
+	OffsetNumber selection[MaxHeapTuplesPerPage];
+	HeapTupleData tuple;
+} BatchScanState;
+
+/* ----------------------------------------------------------------
+ * In the plan
+ * ----------------------------------------------------------------
+ */
+
+static const CustomScanMethods scan_methods;
+
+/*
+ * A sequential scan with these conditions, each a call of bloomfilter_join_probe on
+ * columns of the table; the scan has them no more.
+ */
+CustomScan *
+joinfilter_batched_scan(SeqScan *from, List *probes)
+{
+	Scan	   *scan = (Scan *) from;
+	CustomScan *result = makeNode(CustomScan);
+	ListCell   *cell;
+
+	result->scan.plan = scan->plan;
+	result->scan.plan.type = T_CustomScan;
+	result->scan.scanrelid = scan->scanrelid;
+	result->custom_relids = bms_make_singleton((int) scan->scanrelid);
+	result->custom_exprs = probes;
+	foreach(cell, probes)
+	{
+		List	   *arguments = lfirst_node(FuncExpr, cell)->args;
+		List	   *numbers = list_make1_int(linitial_node(Param, arguments)->paramid);
+
+		for (int i = 1; i < list_length(arguments); i++)
+		{
+			Expr	   *key = list_nth(arguments, i);
+
+			while (IsA(key, RelabelType))
+				key = ((RelabelType *) key)->arg;
+			numbers = lappend_int(numbers, castNode(Var, key)->varattno);
+		}
+		result->custom_private = lappend(result->custom_private, numbers);
+	}
+	result->methods = &scan_methods;
+	return result;
+}
+
+/* ----------------------------------------------------------------
+ * Asking
+ * ----------------------------------------------------------------
+ */
+
+/* Point the tuple at a row of the page. */
+static inline void
+look_at(BatchScanState *state, Page page, OffsetNumber offset)
+{
+	ItemId		item = PageGetItemId(page, offset);
+
+	state->tuple.t_data = (HeapTupleHeader) PageGetItem(page, item);
+	state->tuple.t_len = ItemIdGetLength(item);
+}
+
+/* The number of a row's keys; false if one is NULL, which has no partner. */
+static inline bool
+row_number(BatchScanState *state, const Asking *asking, JoinFilter *filter, TupleDesc desc, uint64 *number)
+{
+	bool		isnull;
+	Datum		value = heap_getattr(&state->tuple, asking->columns[0], desc, &isnull);
+
+	if (isnull)
+		return false;
+	*number = join_key_number(&filter->outer[0], value);
+	for (int i = 1; i < asking->n_keys; i++)
+	{
+		value = heap_getattr(&state->tuple, asking->columns[i], desc, &isnull);
+		if (isnull)
+			return false;
+		*number = join_key_combine(*number, join_key_number(&filter->outer[i], value));
+	}
+	return true;
+}
+
+/* Keep those of the selected rows that may have a partner. */
+static void
+ask_filter(BatchScanState *state, const Asking *asking, JoinFilter *filter, Page page, TupleDesc desc)
+{
+	uint64		numbers[MaxHeapTuplesPerPage];
+	int			n = 0;
+	int			kept = 0;
+	bool		prefetch = filter->kind == JOIN_FILTER_LINES;
+
+	for (int i = 0; i < state->selected; i++)
+	{
+		OffsetNumber offset = state->selection[i];
+
+		if (i + ROWS_AHEAD < state->selected)
+			bf_prefetch(PageGetItem(page, PageGetItemId(page, state->selection[i + ROWS_AHEAD])));
+		look_at(state, page, offset);
+		if (!row_number(state, asking, filter, desc, &numbers[n]))
+			continue;
+		if (prefetch)
+			(void) bf_lines_prefetch(filter->lines, filter->shape, numbers[n]);
+		state->selection[n++] = offset;
+	}
+	for (int i = 0; i < n; i++)
+	{
+		state->selection[kept] = state->selection[i];
+		kept += join_filter_test(filter, numbers[i]);
+	}
+	state->selected = kept;
+}
+
+/* Go to the next page that has a row to return; false at the end. */
+static bool
+next_page(BatchScanState *state)
+{
+	HeapScanDesc scan = (HeapScanDesc) state->css.ss.ss_currentScanDesc;
+	ParamExecData *params = state->css.ss.ps.state->es_param_exec_vals;
+	TupleDesc	desc = RelationGetDescr(state->css.ss.ss_currentRelation);
+	ExprContext *econtext = state->css.ss.ps.ps_ExprContext;
+	MemoryContext caller;
+
+	do
+	{
+		Page		page;
+
+		if (!heap_next_page(scan))
+			return false;
+		page = BufferGetPage(scan->rs_cbuf);
+		state->selected = (int) scan->rs_ntuples;
+		state->next = 0;
+		memcpy(state->selection, scan->rs_vistuples, sizeof(OffsetNumber) * scan->rs_ntuples);
+		caller = MemoryContextSwitchTo(econtext->ecxt_per_tuple_memory);
+		for (int i = 0; i < state->n && state->selected > 0; i++)
+		{
+			JoinFilter *filter = (JoinFilter *) DatumGetPointer(params[state->asking[i].paramid].value);
+
+			if (filter != NULL && !filter->off)
+				ask_filter(state, &state->asking[i], filter, page, desc);
+		}
+		MemoryContextSwitchTo(caller);
+		ResetExprContext(econtext);
+		InstrCountFiltered2(&state->css, (double) scan->rs_ntuples - state->selected);
+	} while (state->selected == 0);
+	return true;
+}
+
+/* ----------------------------------------------------------------
+ * In the executor
+ * ----------------------------------------------------------------
+ */
+
+static const CustomExecMethods scan_exec_methods;
+
+static Node *
+scan_create(CustomScan *plan)
+{
+	BatchScanState *state = (BatchScanState *) newNode(sizeof(BatchScanState), T_CustomScanState);
+
+	state->css.methods = &scan_exec_methods;
+	return (Node *) state;
+}
+
+static void
+scan_begin(CustomScanState *css, EState *estate, int eflags)
+{
+	BatchScanState *state = (BatchScanState *) css;
+	CustomScan *plan = (CustomScan *) css->ss.ps.plan;
+	ListCell   *cell;
+	int			i = 0;
+
+	/* rows are returned where they are, in the buffer; the server expected copies */
+	bf_init_scan_slot(estate, &css->ss, RelationGetDescr(css->ss.ss_currentRelation), &TTSOpsBufferHeapTuple);
+	ExecAssignScanProjectionInfoWithVarno(&css->ss, (int) plan->scan.scanrelid);
+	css->ss.ps.qual = ExecInitQual(plan->scan.plan.qual, &css->ss.ps);
+
+	state->n = list_length(plan->custom_private);
+	state->asking = palloc0(sizeof(Asking) * state->n);
+	foreach(cell, plan->custom_private)
+	{
+		List	   *numbers = lfirst(cell);
+		Asking	   *asking = &state->asking[i++];
+
+		asking->paramid = linitial_int(numbers);
+		asking->n_keys = list_length(numbers) - 1;
+		asking->columns = palloc(sizeof(AttrNumber) * asking->n_keys);
+		for (int k = 0; k < asking->n_keys; k++)
+			asking->columns[k] = (AttrNumber) list_nth_int(numbers, k + 1);
+	}
+	state->tuple.t_tableOid = RelationGetRelid(css->ss.ss_currentRelation);
+}
+
+/* The next row that the filters let pass. */
+static TupleTableSlot *
+scan_next(ScanState *node)
+{
+	BatchScanState *state = (BatchScanState *) node;
+	TupleTableSlot *slot = node->ss_ScanTupleSlot;
+	HeapScanDesc scan;
+
+	if (node->ss_currentScanDesc == NULL)
+		node->ss_currentScanDesc = bf_table_beginscan(node->ss_currentRelation, node->ps.state->es_snapshot);
+	if (state->next == state->selected)
+	{
+		ExecClearTuple(slot);	/* it has the page pinned */
+		if (state->finished || !next_page(state))
+		{
+			state->finished = true;
+			return slot;
+		}
+	}
+	scan = (HeapScanDesc) node->ss_currentScanDesc;
+	look_at(state, BufferGetPage(scan->rs_cbuf), state->selection[state->next]);
+	ItemPointerSet(&state->tuple.t_self, scan->rs_cblock, state->selection[state->next]);
+	state->next++;
+	return ExecStoreBufferHeapTuple(&state->tuple, slot, scan->rs_cbuf);
+}
+
+/* Nothing is checked again: such statements have no filters. */
+static bool
+scan_recheck(ScanState *node, TupleTableSlot *slot)
+{
+	return true;
+}
+
+static TupleTableSlot *
+scan_exec(CustomScanState *css)
+{
+	return ExecScan(&css->ss, scan_next, scan_recheck);
+}
+
+static void
+scan_rescan(CustomScanState *css)
+{
+	BatchScanState *state = (BatchScanState *) css;
+
+	state->selected = state->next = 0;
+	state->finished = false;
+	if (css->ss.ss_currentScanDesc != NULL)
+		table_rescan(css->ss.ss_currentScanDesc, NULL);
+	ExecScanReScan(&css->ss);
+}
+
+static void
+scan_end(CustomScanState *css)
+{
+	if (css->ss.ss_currentScanDesc != NULL)
+		table_endscan(css->ss.ss_currentScanDesc);
+}
+
+static Size
+scan_estimate_dsm(CustomScanState *css, ParallelContext *pcxt)
+{
+	return table_parallelscan_estimate(css->ss.ss_currentRelation, css->ss.ps.state->es_snapshot);
+}
+
+static void
+scan_initialize_dsm(CustomScanState *css, ParallelContext *pcxt, void *coordinate)
+{
+	table_parallelscan_initialize(css->ss.ss_currentRelation, coordinate, css->ss.ps.state->es_snapshot);
+	css->ss.ss_currentScanDesc = bf_table_beginscan_parallel(css->ss.ss_currentRelation, coordinate);
+}
+
+static void
+scan_reinitialize_dsm(CustomScanState *css, ParallelContext *pcxt, void *coordinate)
+{
+	table_parallelscan_reinitialize(css->ss.ss_currentRelation, coordinate);
+}
+
+static void
+scan_initialize_worker(CustomScanState *css, shm_toc *toc, void *coordinate)
+{
+	css->ss.ss_currentScanDesc = bf_table_beginscan_parallel(css->ss.ss_currentRelation, coordinate);
+}
+
+static void
+scan_explain(CustomScanState *css, List *ancestors, ExplainState *es)
+{
+	CustomScan *plan = (CustomScan *) css->ss.ps.plan;
+	List	   *context = set_deparse_context_plan(es->deparse_cxt, (Plan *) plan, ancestors);
+	bool		prefix = list_length(es->rtable) > 1 || es->verbose;
+
+	ExplainPropertyText("Join Filter", deparse_expression((Node *) make_ands_explicit(plan->custom_exprs), context, prefix, false), es);
+	if (es->analyze && css->ss.ps.instrument != NULL && css->ss.ps.instrument->nloops > 0)
+		ExplainPropertyFloat("Rows Removed by Join Filter", NULL,
+							 css->ss.ps.instrument->nfiltered2 / css->ss.ps.instrument->nloops, 0, es);
+}
+
+static const CustomScanMethods scan_methods = {
+	.CustomName = SCAN_NAME,
+	.CreateCustomScanState = scan_create
+};
+
+static const CustomExecMethods scan_exec_methods = {
+	.CustomName = SCAN_NAME,
+	.BeginCustomScan = scan_begin,
+	.ExecCustomScan = scan_exec,
+	.EndCustomScan = scan_end,
+	.ReScanCustomScan = scan_rescan,
+	.EstimateDSMCustomScan = scan_estimate_dsm,
+	.InitializeDSMCustomScan = scan_initialize_dsm,
+	.ReInitializeDSMCustomScan = scan_reinitialize_dsm,
+	.InitializeWorkerCustomScan = scan_initialize_worker,
+	.ExplainCustomScan = scan_explain
+};
+
+void
+joinfilter_register_scan(void)
+{
+	RegisterCustomScanMethods(&scan_methods);
+}
