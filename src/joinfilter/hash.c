@@ -65,11 +65,22 @@ is_integer_operator(Oid function)
 }
 
 /*
+ * Does a type have a hash function of 64 bits?  Those of arrays, rows and ranges need
+ * one of what they contain, and an anonymous row can contain anything.
+ */
+static bool
+has_extended_hash(Oid type)
+{
+	return type != RECORDOID && type != RECORDARRAYOID &&
+		OidIsValid(lookup_type_cache(type, TYPECACHE_HASH_EXTENDED_PROC)->hash_extended_proc);
+}
+
+/*
  * How the two sides of a join's operator are hashed; false if there is no way.  An
  * operator that takes NULLs could find partners for them, so only strict ones do.
  */
 bool
-join_key_for(Oid operator, Oid collation, Oid left_type, JoinKey *outer, JoinKey *inner)
+join_key_for(Oid operator, Oid collation, Oid outer_type, Oid inner_type, JoinKey *outer, JoinKey *inner)
 {
 	Oid			left;
 	Oid			right;
@@ -89,11 +100,8 @@ join_key_for(Oid operator, Oid collation, Oid left_type, JoinKey *outer, JoinKey
 		return true;
 	}
 
-	/* the server's own choice, for which values of polymorphic types are hashable */
-	if (!op_hashjoinable(operator, left_type))
-		return false;
 	members = SearchSysCacheList1(AMOPOPID, ObjectIdGetDatum(operator));
-	for (int i = 0; i < members->n_members && !found; i++)
+	for (int i = 0; i < members->n_members && !found && has_extended_hash(outer_type) && has_extended_hash(inner_type); i++)
 	{
 		Form_pg_amop form = (Form_pg_amop) GETSTRUCT(&members->members[i]->tuple);
 

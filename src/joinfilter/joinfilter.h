@@ -54,7 +54,7 @@ typedef struct JoinKeyState
 	FmgrInfo	finfo;
 } JoinKeyState;
 
-extern bool join_key_for(Oid operator, Oid collation, Oid left_type, JoinKey *outer, JoinKey *inner);
+extern bool join_key_for(Oid operator, Oid collation, Oid outer_type, Oid inner_type, JoinKey *outer, JoinKey *inner);
 extern void join_key_init(JoinKeyState *state, const JoinKey *key, MemoryContext context);
 
 /* The number of a value, or of the next one of several. */

@@ -279,13 +279,16 @@ column_of(Plan *plan, AttrNumber number)
 static List *
 trace_join(Edit *edit, Join *join, Var *column, List *sources)
 {
-	if (column->varno == OUTER_VAR &&
-		(join->jointype == JOIN_INNER || join->jointype == JOIN_LEFT ||
-		 join->jointype == JOIN_SEMI || join->jointype == JOIN_ANTI))
-		return trace(edit, outerPlan(join), column->varattno, sources);
-	if (column->varno == INNER_VAR && join->jointype == JOIN_INNER)
-		return trace(edit, innerPlan(join), column->varattno, sources);
-	return sources;
+	bool		outer = column->varno == OUTER_VAR;
+
+	if (outer ? join->jointype != JOIN_INNER && join->jointype != JOIN_LEFT &&
+		join->jointype != JOIN_SEMI && join->jointype != JOIN_ANTI : join->jointype != JOIN_INNER)
+		return sources;
+
+	/* the other side may be read less often, or not at all */
+	if (tree_is_volatile(edit, outer ? innerPlan(join) : outerPlan(join)))
+		return sources;
+	return trace(edit, outer ? outerPlan(join) : innerPlan(join), column->varattno, sources);
 }
 
 /* Add the scans that this column of a plan comes from, as far as they can be reached. */
@@ -486,7 +489,8 @@ traceable_pairs(Edit *edit, HashJoin *join, Hash *hash)
 		column = outer_column(pair->outer);
 		if (column == NULL || contain_volatile_functions((Node *) pair->inner) ||
 			!join_key_for(list_nth_oid(join->hashoperators, i), list_nth_oid(join->hashcollations, i),
-						  exprType((Node *) pair->outer), &pair->outer_key, &pair->inner_key))
+						  exprType((Node *) pair->outer), exprType((Node *) pair->inner),
+						  &pair->outer_key, &pair->inner_key))
 			continue;
 		pair->sources = trace(edit, outerPlan(join), column->varattno, NIL);
 		if (pair->sources != NIL)
@@ -506,7 +510,7 @@ consider_join(Edit *edit, HashJoin *join)
 
 	if (!drops_outer_rows(join->join.jointype) || outer_rows < joinfilter_min_rows ||
 		(joinfilter_max_share < 1 && rows > outer_rows * joinfilter_max_share) ||
-		!bms_is_subset(outerPlan(hash)->extParam, edit->harmless) ||
+		!bms_is_subset(hash->plan.extParam, edit->harmless) ||
 		node_is_volatile(edit, &join->join.plan) || tree_is_volatile(edit, &hash->plan))
 		return;
 	pairs = traceable_pairs(edit, join, hash);
