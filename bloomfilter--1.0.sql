@@ -1033,12 +1033,3 @@ CREATE FUNCTION bloom_index_check(index regclass) RETURNS bigint
 COMMENT ON FUNCTION bloom_index_export(regclass) IS 'a copy of the index as a filter';
 COMMENT ON FUNCTION bloom_index_stats(regclass) IS 'size, keys and false-positive probability of an index, and what to do about them';
 COMMENT ON FUNCTION bloom_index_check(regclass) IS 'the number of rows that the index lacks, which is 0';
-
-------------------------------------------------------------------
--- Filters in hash joins: what their conditions call
-------------------------------------------------------------------
-
-CREATE FUNCTION bloomfilter_join_probe(internal, VARIADIC "any") RETURNS boolean
-  AS 'MODULE_PATHNAME' LANGUAGE C STABLE PARALLEL SAFE;
-
-COMMENT ON FUNCTION bloomfilter_join_probe(internal, "any") IS 'may a row have a partner in a hash join? (used in plans)';

@@ -7,8 +7,11 @@
  * rescan takes it back first: the scans on the outer side then let everything pass
  * until the keys are complete again.
  *
- * In the plan, the node's target list stands for the columns of its child, one for
- * one, and the expressions of the keys are those of the Hash node.
+ * Under a Parallel Hash the processes fill one filter together, in shared memory.
+ * There the parameter is set from the start: no outer row is read before the last
+ * process has added its last key.
+ *
+ * The expressions of the keys are those of the Hash node.
  */
 #include "../compat.h"
 
@@ -20,6 +23,7 @@
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
+#include "storage/shmem.h"
 #include "utils/builtins.h"
 #include "utils/memutils.h"
 #include "utils/ruleutils.h"
@@ -39,6 +43,7 @@ typedef struct Collecting
 	JoinKeyState *outer;
 	JoinFilterBuild build;
 	JoinFilter *filter;			/* once it is complete */
+	JoinFilterShared *shared;	/* filled by all processes, or NULL */
 } Collecting;
 
 typedef struct CollectState
@@ -47,6 +52,7 @@ typedef struct CollectState
 	int			n;
 	Collecting *collecting;
 	bool		started;
+	uint64		planned;		/* keys that the planner expects */
 } CollectState;
 
 /* ----------------------------------------------------------------
@@ -56,40 +62,15 @@ typedef struct CollectState
 
 static const CustomScanMethods collector_methods;
 
-/* A collector above a plan, for no filter yet. */
+/* A collector for what is below a Hash, for no filter yet. */
 CustomScan *
-joinfilter_collector(Plan *child, int plan_node_id)
+joinfilter_collector(Hash *hash, int plan_node_id)
 {
-	CustomScan *scan = makeNode(CustomScan);
-	Plan	   *plan = &scan->scan.plan;
-	ListCell   *cell;
-	AttrNumber	column = 0;
+	Plan	   *child = outerPlan(hash);
+	CustomScan *scan = joinfilter_pass_through(child, plan_node_id, &collector_methods);
 
-	plan->startup_cost = child->startup_cost;
-	plan->total_cost = child->total_cost;
-	plan->plan_rows = child->plan_rows;
-	plan->plan_width = child->plan_width;
-	plan->parallel_safe = child->parallel_safe;
-	plan->plan_node_id = plan_node_id;
-	plan->extParam = bms_copy(child->extParam);
-	plan->allParam = bms_copy(child->allParam);
-	plan->lefttree = child;
-	foreach(cell, child->targetlist)
-	{
-		TargetEntry *entry = lfirst_node(TargetEntry, cell);
-		Oid			type = exprType((Node *) entry->expr);
-		int32		typmod = exprTypmod((Node *) entry->expr);
-		Oid			collation = exprCollation((Node *) entry->expr);
-
-		column++;
-		scan->custom_scan_tlist = lappend(scan->custom_scan_tlist,
-										  makeTargetEntry((Expr *) makeVar(OUTER_VAR, column, type, typmod, collation, 0),
-														  column, entry->resname, entry->resjunk));
-		plan->targetlist = lappend(plan->targetlist,
-								   makeTargetEntry((Expr *) makeVar(INDEX_VAR, column, type, typmod, collation, 0),
-												   column, entry->resname, entry->resjunk));
-	}
-	scan->methods = &collector_methods;
+	scan->scan.plan.parallel_aware = hash->plan.parallel_aware;
+	scan->custom_private = list_make1(makeInteger((int) Min(hash->plan.parallel_aware ? hash->rows_total : child->plan_rows, INT_MAX)));
 	return scan;
 }
 
@@ -158,20 +139,16 @@ collector_begin(CustomScanState *css, EState *estate, int eflags)
 {
 	CollectState *state = (CollectState *) css;
 	CustomScan *plan = (CustomScan *) css->ss.ps.plan;
-	PlanState  *child;
 	ListCell   *filter_cell;
 	ListCell   *keys_cell;
 	int			i = 0;
 
-	child = outerPlanState(css) = ExecInitNode(outerPlan(plan), estate, eflags);
-
-	/* the child's slots are passed on as they are */
-	css->ss.ps.resultops = ExecGetResultSlotOps(child, &css->ss.ps.resultopsfixed);
-	css->ss.ps.resultopsset = true;
-
-	state->n = list_length(plan->custom_private);
+	joinfilter_begin_pass_through(css, estate, eflags);
+	state->planned = (uint64) intVal(linitial(plan->custom_private));
+	state->n = list_length(plan->custom_exprs);
 	state->collecting = palloc0(sizeof(Collecting) * state->n);
-	forboth(filter_cell, plan->custom_private, keys_cell, plan->custom_exprs)
+	filter_cell = list_nth_cell(plan->custom_private, 1);
+	foreach(keys_cell, plan->custom_exprs)
 	{
 		List	   *filter = lfirst_node(List, filter_cell);
 		List	   *keys = lfirst_node(List, keys_cell);
@@ -193,6 +170,7 @@ collector_begin(CustomScanState *css, EState *estate, int eflags)
 		}
 		collecting->is_integer = collecting->n_keys == 1 && collecting->inner[0].key.integer_bytes > 0;
 		set_parameter(state, collecting);
+		filter_cell = lnext(plan->custom_private, filter_cell);
 	}
 }
 
@@ -231,7 +209,11 @@ collect_row(CollectState *state, TupleTableSlot *slot)
 				number = k == 0 ? join_key_number(&collecting->inner[k], value) :
 					join_key_combine(number, join_key_number(&collecting->inner[k], value));
 		}
-		if (!isnull)
+		if (isnull)
+			continue;
+		if (collecting->shared != NULL)
+			join_shared_add(collecting->shared, &collecting->build, number);
+		else
 			join_filter_add(&collecting->build, number);
 	}
 	MemoryContextSwitchTo(caller);
@@ -245,8 +227,13 @@ finish_collecting(CollectState *state)
 	{
 		Collecting *collecting = &state->collecting[i];
 
+		if (collecting->shared != NULL && !collecting->build.given_up)
+		{
+			join_shared_finish(collecting->shared, &collecting->build);
+			collecting->build.given_up = true;
+		}
 		if (collecting->filter != NULL)
-			continue;			/* asked for rows once more */
+			continue;			/* asked for rows once more, or shared */
 		collecting->filter = join_filter_finish(&collecting->build);
 		if (collecting->filter != NULL)
 		{
@@ -272,6 +259,19 @@ collector_exec(CustomScanState *css)
 	return slot;
 }
 
+/* Share a filter: it can be asked as soon as there is something to ask for. */
+static void
+attach(CollectState *state, Collecting *collecting, JoinFilterShared *shared)
+{
+	if (collecting->filter != NULL)
+		pfree(collecting->filter);
+	collecting->shared = shared;
+	collecting->filter = join_shared_attach(shared, state->css.ss.ps.state->es_query_cxt);
+	collecting->filter->n_keys = collecting->n_keys;
+	collecting->filter->outer = collecting->outer;
+	set_parameter(state, collecting);
+}
+
 /* The filters are not good any more; keys are collected anew. */
 static void
 forget_filters(CollectState *state)
@@ -280,12 +280,15 @@ forget_filters(CollectState *state)
 	{
 		Collecting *collecting = &state->collecting[i];
 
-		if (collecting->filter != NULL)
+		if (collecting->shared != NULL)
+			attach(state, collecting, collecting->shared);
+		if (collecting->filter != NULL && collecting->shared == NULL)
 			join_filter_release(collecting->filter);
 		if (collecting->build.numbers != NULL)
 			pfree(collecting->build.numbers);
 		memset(&collecting->build, 0, sizeof(JoinFilterBuild));
-		collecting->filter = NULL;
+		if (collecting->shared == NULL)
+			collecting->filter = NULL;
 		set_parameter(state, collecting);
 	}
 	state->started = false;
@@ -306,26 +309,95 @@ collector_end(CustomScanState *css)
 	ExecEndNode(outerPlanState(css));
 }
 
+/* ----------------------------------------------------------------
+ * Shared memory
+ * ----------------------------------------------------------------
+ */
+
+static Size
+shared_size(const CollectState *state, const Collecting *collecting)
+{
+	return TYPEALIGN(BF_LINE_BYTES, join_shared_size(collecting->is_integer, state->planned));
+}
+
+static Size
+collector_estimate_dsm(CustomScanState *css, ParallelContext *pcxt)
+{
+	CollectState *state = (CollectState *) css;
+	Size		size = BF_LINE_BYTES;
+
+	for (int i = 0; i < state->n; i++)
+		size = add_size(size, shared_size(state, &state->collecting[i]));
+	return size;
+}
+
+/* Attach to all filters, which lie one behind the other; the first process makes them. */
+static void
+attach_all(CollectState *state, void *coordinate, bool make)
+{
+	char	   *place = (char *) TYPEALIGN(BF_LINE_BYTES, coordinate);
+
+	for (int i = 0; i < state->n; i++)
+	{
+		Collecting *collecting = &state->collecting[i];
+		JoinFilterShared *shared = (JoinFilterShared *) place;
+
+		if (make)
+			join_shared_start(shared, collecting->is_integer, state->planned);
+		attach(state, collecting, shared);
+		place += shared_size(state, collecting);
+	}
+}
+
+static void
+collector_initialize_dsm(CustomScanState *css, ParallelContext *pcxt, void *coordinate)
+{
+	attach_all((CollectState *) css, coordinate, true);
+}
+
+static void
+collector_initialize_worker(CustomScanState *css, shm_toc *toc, void *coordinate)
+{
+	attach_all((CollectState *) css, coordinate, false);
+}
+
+/* The shared memory goes away: keep what EXPLAIN tells. */
+static void
+collector_shutdown(CustomScanState *css)
+{
+	CollectState *state = (CollectState *) css;
+
+	for (int i = 0; i < state->n; i++)
+	{
+		Collecting *collecting = &state->collecting[i];
+		ParamExecData *parameter = &css->ss.ps.state->es_param_exec_vals[collecting->paramid];
+
+		if (collecting->shared == NULL)
+			continue;
+		if (collecting->filter->shared != NULL)
+			join_shared_open(collecting->filter);
+		collecting->filter->bits = NULL;
+		collecting->filter->lines = NULL;
+		collecting->shared = NULL;
+		parameter->value = (Datum) 0;
+		parameter->isnull = true;
+	}
+}
+
 static void
 collector_explain(CustomScanState *css, List *ancestors, ExplainState *es)
 {
 	CollectState *state = (CollectState *) css;
 	CustomScan *plan = (CustomScan *) css->ss.ps.plan;
-	List	   *context = set_deparse_context_plan(es->deparse_cxt, (Plan *) plan, ancestors);
-	bool		prefix = list_length(es->rtable) > 1 || es->verbose;
 	int			i = 0;
 	ListCell   *cell;
 
 	foreach(cell, plan->custom_exprs)
 	{
 		const Collecting *collecting = &state->collecting[i++];
-		StringInfoData keys;
-		ListCell   *key;
 
-		initStringInfo(&keys);
-		foreach(key, lfirst_node(List, cell))
-			appendStringInfo(&keys, "%s%s", keys.len > 0 ? ", " : "", deparse_expression(lfirst(key), context, prefix, false));
-		ExplainPropertyText("Filter Keys", psprintf("$%d: %s", collecting->paramid, keys.data), es);
+		ExplainPropertyText("Filter Keys", psprintf("$%d (%s)", collecting->paramid,
+													joinfilter_deparse(css, lfirst_node(List, cell), ancestors, es)), es);
 		if (es->analyze && collecting->filter != NULL)
 		{
 			const JoinFilter *filter = collecting->filter;
@@ -359,6 +431,11 @@ static const CustomExecMethods collector_exec_methods = {
 	.ExecCustomScan = collector_exec,
 	.EndCustomScan = collector_end,
 	.ReScanCustomScan = collector_rescan,
+	.EstimateDSMCustomScan = collector_estimate_dsm,
+	.InitializeDSMCustomScan = collector_initialize_dsm,
+	.ReInitializeDSMCustomScan = collector_initialize_dsm,
+	.InitializeWorkerCustomScan = collector_initialize_worker,
+	.ShutdownCustomScan = collector_shutdown,
 	.ExplainCustomScan = collector_explain
 };
 

@@ -137,6 +137,167 @@ join_filter_finish(JoinFilterBuild *build)
 	return filter;
 }
 
+/* ----------------------------------------------------------------
+ * Shared by the processes of a Parallel Hash
+ * ----------------------------------------------------------------
+ *
+ * No outer row is read before all processes have built their part of the hash
+ * table, so all keys are there when the first one is asked for.  How many there will
+ * be is what the planner thinks; with many more the filter is of no use.
+ */
+
+#define SHARED_BITS_A_KEY	16
+#define LEAST_PLANNED		1024
+#define SURPLUS				4	/* times the planned keys is too much */
+
+/* Signed numbers in the order of unsigned ones. */
+#define ORDERED(number)		((uint64) (number) ^ (UINT64CONST(1) << 63))
+
+static inline uint8 *
+shared_bytes(JoinFilterShared *shared)
+{
+	return (uint8 *) shared + TYPEALIGN(BF_LINE_BYTES, sizeof(JoinFilterShared));
+}
+
+/* Describe the filter for a number of keys, within the memory that there may be. */
+static void
+shared_describe(JoinFilterShared *shared, bool is_integer, uint64 planned)
+{
+	uint64		most = (uint64) joinfilter_memory * 1024 / 2;
+
+	memset(shared, 0, sizeof(*shared));
+	shared->is_integer = is_integer;
+	shared->planned = Max(planned, LEAST_PLANNED);
+	if (is_integer)
+	{
+		shared->bytes = SMALL_BITMAP_BITS / 8;
+		while (shared->bytes > most)
+			shared->bytes /= 2;
+		while (shared->bytes * 8 < shared->planned * SHARED_BITS_A_KEY && shared->bytes * 2 <= most)
+			shared->bytes *= 2;
+		shared->mask = shared->bytes * 8 - 1;
+	}
+	else
+	{
+		uint64_t	keys;
+		uint64		lines;
+
+		(void) bf_shape_of_lines(1024, LINES_FPP, &keys);
+		lines = Min(shared->planned * 1024 / keys + 2, most / BF_LINE_BYTES);
+		shared->shape = bf_shape_of_lines(lines, LINES_FPP, &keys);
+		shared->bytes = lines * BF_LINE_BYTES;
+	}
+}
+
+Size
+join_shared_size(bool is_integer, uint64 planned)
+{
+	JoinFilterShared shared;
+
+	shared_describe(&shared, is_integer, planned);
+	return TYPEALIGN(BF_LINE_BYTES, sizeof(JoinFilterShared)) + shared.bytes;
+}
+
+/* Make it empty, at first and again. */
+void
+join_shared_start(JoinFilterShared *shared, bool is_integer, uint64 planned)
+{
+	shared_describe(shared, is_integer, planned);
+	pg_atomic_init_u64(&shared->rows, 0);
+	pg_atomic_init_u64(&shared->low, PG_UINT64_MAX);
+	pg_atomic_init_u64(&shared->high, 0);
+	memset(shared_bytes(shared), 0, shared->bytes);
+}
+
+/* Set a bit that others may set bits beside. */
+static inline void
+set_bit(uint8 *bytes, uint64 place)
+{
+	uint8		bit = (uint8) (1 << place % 8);
+
+	if (!(bytes[place / 8] & bit))
+		(void) __atomic_fetch_or(&bytes[place / 8], bit, __ATOMIC_RELAXED);
+}
+
+/* Add a key; least, greatest and number are kept in this process for now. */
+void
+join_shared_add(JoinFilterShared *shared, JoinFilterBuild *local, uint64 number)
+{
+	uint8	   *bytes = shared_bytes(shared);
+
+	local->n++;
+	if (shared->is_integer)
+	{
+		uint64		place = number & shared->mask;
+
+		local->low = Min(local->low, (int64) number);
+		local->high = Max(local->high, (int64) number);
+		set_bit(bytes, BF_BIG_ENDIAN ? place ^ 56 : place);
+	}
+	else
+	{
+		uint64		hash = bf_group_hash(number, 0);
+		uint8	   *line = bytes + bf_group_line(hash, bf_shape_lines(shared->shape)) * BF_LINE_BYTES;
+		uint32_t	x = (uint32_t) hash;
+
+		for (unsigned i = 0; i < shared->shape.probes; i++, x *= BF_NEXT_PROBE)
+			set_bit(line, bf_probe_position(x, BF_LINE_BITS));
+	}
+}
+
+/* This process has added all of its keys. */
+void
+join_shared_finish(JoinFilterShared *shared, const JoinFilterBuild *local)
+{
+	uint64		seen = pg_atomic_read_u64(&shared->low);
+
+	while (ORDERED(local->low) < seen && !pg_atomic_compare_exchange_u64(&shared->low, &seen, ORDERED(local->low)))
+		;
+	seen = pg_atomic_read_u64(&shared->high);
+	while (ORDERED(local->high) > seen && !pg_atomic_compare_exchange_u64(&shared->high, &seen, ORDERED(local->high)))
+		;
+	pg_atomic_fetch_add_u64(&shared->rows, (int64) local->n);
+}
+
+/* The filter of this process, to be opened when it is complete. */
+JoinFilter *
+join_shared_attach(JoinFilterShared *shared, MemoryContext context)
+{
+	JoinFilter *filter = MemoryContextAllocZero(context, sizeof(JoinFilter));
+
+	filter->shared = shared;
+	return filter;
+}
+
+/* It is asked for the first time, hence complete. */
+void
+join_shared_open(JoinFilter *filter)
+{
+	JoinFilterShared *shared = filter->shared;
+
+	filter->shared = NULL;
+	filter->is_integer = shared->is_integer;
+	filter->keys = pg_atomic_read_u64(&shared->rows);
+	filter->bytes = shared->bytes;
+	filter->low = (int64) ORDERED(pg_atomic_read_u64(&shared->low));
+	filter->high = (int64) ORDERED(pg_atomic_read_u64(&shared->high));
+	filter->mask = shared->mask;
+	filter->shape = shared->shape;
+	if (filter->keys == 0)
+		filter->kind = JOIN_FILTER_EMPTY;
+	else if (shared->is_integer)
+	{
+		filter->kind = JOIN_FILTER_MODULAR;
+		filter->bits = (uint64 *) shared_bytes(shared);
+	}
+	else
+	{
+		filter->kind = JOIN_FILTER_LINES;
+		filter->lines = shared_bytes(shared);
+	}
+	filter->off = filter->keys > shared->planned * SURPLUS;
+}
+
 void
 join_filter_release(JoinFilter *filter)
 {
@@ -163,6 +324,7 @@ join_filter_kind_name(JoinFilterKind kind)
 		case JOIN_FILTER_EMPTY:
 			return "empty";
 		case JOIN_FILTER_BITMAP:
+		case JOIN_FILTER_MODULAR:
 			return "bitmap";
 		case JOIN_FILTER_LINES:
 			return "bloom";

@@ -5,9 +5,10 @@
  * After planning, a finished plan is edited (plan.c).  Under the Hash node of a join
  * comes a custom scan that passes rows through and collects their keys (collect.c);
  * when the hash table is complete, so is a filter of its keys (filter.c), which an
- * executor parameter makes known to the scans on the outer side.  There rows that
- * cannot find a partner are dropped where they are born (probe.c), below every other
- * join.  A parameter that is not set yet lets everything pass, so nothing depends on
+ * executor parameter makes known to the outer side.  There rows that cannot find a
+ * partner are dropped where they are born, below every other join: by the sequential
+ * scan itself, a page at a time (scan.c), or by a node above any other scan, row by
+ * row (probe.c).  A parameter that is not set yet lets everything pass, so nothing depends on
  * the order in which the executor works.
  */
 #ifndef BF_JOINFILTER_H
@@ -17,6 +18,7 @@
 
 #include "nodes/extensible.h"
 #include "nodes/plannodes.h"
+#include "port/atomics.h"
 
 #include "../core/lines.h"
 
@@ -52,7 +54,7 @@ typedef struct JoinKeyState
 	FmgrInfo	finfo;
 } JoinKeyState;
 
-extern bool join_key_for(Oid operator, Oid collation, Oid left_type, JoinKey *outer, JoinKey *inner);
+extern bool join_key_for(Oid operator, Oid collation, Oid outer_type, Oid inner_type, JoinKey *outer, JoinKey *inner);
 extern void join_key_init(JoinKeyState *state, const JoinKey *key, MemoryContext context);
 
 /* The number of a value, or of the next one of several. */
@@ -91,8 +93,27 @@ typedef enum JoinFilterKind
 {
 	JOIN_FILTER_EMPTY,			/* no key: nothing passes */
 	JOIN_FILTER_BITMAP,			/* a bit for each integer from low to high */
+	JOIN_FILTER_MODULAR,		/* a bit for each integer, and those that
+								 * agree with it in their lower bits */
 	JOIN_FILTER_LINES			/* Bloom filter */
 } JoinFilterKind;
+
+/*
+ * A filter that the processes of a Parallel Hash fill together.  It is made before
+ * the first key is seen.
+ */
+typedef struct JoinFilterShared
+{
+	bool		is_integer;
+	uint64		planned;		/* keys that it is made for */
+	uint64		bytes;
+	uint64		mask;			/* of a modular bitmap */
+	bf_shape	shape;			/* of lines */
+	pg_atomic_uint64 rows;		/* rows with keys that were added */
+	pg_atomic_uint64 low;		/* least and greatest integer, as unsigned
+								 * numbers in the order of the signed ones */
+	pg_atomic_uint64 high;
+} JoinFilterShared;
 
 /* A complete filter.  The parameter is a pointer to it, NULL as long as there is none. */
 typedef struct JoinFilter
@@ -103,6 +124,8 @@ typedef struct JoinFilter
 	int64		low;
 	int64		high;
 	uint64	   *bits;			/* of a bitmap */
+	uint64		mask;
+	JoinFilterShared *shared;	/* where it is still to be opened */
 	uint8	   *lines;
 	bf_shape	shape;
 	uint64		bytes;
@@ -132,6 +155,12 @@ extern void join_filter_start(JoinFilterBuild *build, MemoryContext context, boo
 extern void join_filter_make_room(JoinFilterBuild *build);
 extern JoinFilter *join_filter_finish(JoinFilterBuild *build);
 extern void join_filter_release(JoinFilter *filter);
+extern Size join_shared_size(bool is_integer, uint64 planned);
+extern void join_shared_start(JoinFilterShared *shared, bool is_integer, uint64 planned);
+extern void join_shared_add(JoinFilterShared *shared, JoinFilterBuild *local, uint64 number);
+extern void join_shared_finish(JoinFilterShared *shared, const JoinFilterBuild *local);
+extern JoinFilter *join_shared_attach(JoinFilterShared *shared, MemoryContext context);
+extern void join_shared_open(JoinFilter *filter);
 extern void join_filter_judge(JoinFilter *filter);
 extern const char *join_filter_kind_name(JoinFilterKind kind);
 
@@ -157,9 +186,15 @@ join_filter_test(JoinFilter *filter, uint64 number)
 {
 	bool		found = false;
 
+	if (unlikely(filter->shared != NULL))
+		join_shared_open(filter);
 	switch (filter->kind)
 	{
 		case JOIN_FILTER_EMPTY:
+			break;
+		case JOIN_FILTER_MODULAR:
+			if ((int64) number >= filter->low && (int64) number <= filter->high)
+				found = filter->bits[(number & filter->mask) / 64] >> (number & filter->mask) % 64 & 1;
 			break;
 		case JOIN_FILTER_BITMAP:
 			if ((int64) number >= filter->low && (int64) number <= filter->high)
@@ -185,13 +220,34 @@ join_filter_test(JoinFilter *filter, uint64 number)
  * ----------------------------------------------------------------
  */
 
+/* Where a filter is asked: its parameter, and the columns that are its keys. */
+typedef struct JoinProbe
+{
+	int			paramid;
+	List	   *columns;		/* Vars of the scan's target list */
+	List	   *numbers;		/* their places in it */
+} JoinProbe;
+
 extern void joinfilter_init(void);
-extern CustomScan *joinfilter_collector(Plan *child, int plan_node_id);
+
+/* plan.c: a node that passes rows of its child on as they are */
+extern CustomScan *joinfilter_pass_through(Plan *child, int plan_node_id, const CustomScanMethods *methods);
+extern void joinfilter_begin_pass_through(CustomScanState *css, EState *estate, int eflags);
+extern char *joinfilter_deparse(CustomScanState *css, List *keys, List *ancestors, ExplainState *es);
+extern void joinfilter_explain_probes(CustomScanState *css, List *numbers, List *keys, List *ancestors,
+									  ExplainState *es);
+
+/* collect.c */
+extern CustomScan *joinfilter_collector(Hash *hash, int plan_node_id);
 extern void joinfilter_collector_add(CustomScan *collector, int paramid, List *inner_keys,
 									 const JoinKey *inner, const JoinKey *outer);
 extern bool joinfilter_is_collector(const Plan *plan);
+extern void joinfilter_register_collector(void);
+
+/* scan.c and probe.c */
 extern CustomScan *joinfilter_batched_scan(SeqScan *scan, List *probes);
 extern void joinfilter_register_scan(void);
-extern void joinfilter_register_collector(void);
+extern CustomScan *joinfilter_probe(Plan *scan, int plan_node_id, List *probes);
+extern void joinfilter_register_probe(void);
 
 #endif							/* BF_JOINFILTER_H */

@@ -2,8 +2,8 @@
  * plan.c
  *		Where filters go: editing a finished plan.
  *
- * Nothing of a plan's shape is changed: a collector is put under Hash nodes, and a
- * condition is added to scans.  So no plan can get worse than its filters cost.  When
+ * Nothing of a plan's shape is changed: a collector is put under Hash nodes, and
+ * scans learn to ask, or get a node above them that does.  So no plan can get worse than its filters cost.  When
  * in doubt, a join gets none.  What has to hold:
  *
  *	- The join drops outer rows without a partner: INNER, SEMI, RIGHT and, in later
@@ -25,25 +25,24 @@
  */
 #include "../compat.h"
 
-#include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
-#include "commands/defrem.h"
+#include "commands/explain.h"
+#if PG_VERSION_NUM >= 180000
+#include "commands/explain_format.h"
+#endif
+#include "executor/executor.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
-#include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/planner.h"
 #include "optimizer/tlist.h"
 #include "parser/parsetree.h"
-#include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/plancache.h"
-#include "utils/syscache.h"
-#include "access/htup_details.h"
-#include "catalog/pg_am.h"
+#include "utils/ruleutils.h"
 
 #include "heap.h"
 #include "joinfilter.h"
@@ -62,7 +61,7 @@ typedef struct Edit
 	PlannedStmt *stmt;
 	bool		batches;		/* may scans ask for a page at once? */
 	int			next_node_id;
-	Oid			probe;			/* the function that asks a filter */
+	List	   *probed;			/* scans that ask filters */
 	Bitmapset  *harmless;		/* parameters that an inner side may depend on */
 } Edit;
 
@@ -70,8 +69,16 @@ typedef struct Edit
 typedef struct Source
 {
 	Plan	   *scan;
+	AttrNumber	number;			/* in the target list of the scan */
 	Var		   *column;
 } Source;
+
+/* A scan that asks filters. */
+typedef struct Probed
+{
+	Plan	   *scan;
+	List	   *probes;
+} Probed;
 
 /* ----------------------------------------------------------------
  * Looking at plans
@@ -144,6 +151,8 @@ more_expressions(Plan *plan, bool *known)
 			return ((BitmapIndexScan *) plan)->indexqual;
 		case T_BitmapHeapScan:
 			return ((BitmapHeapScan *) plan)->bitmapqualorig;
+		case T_SampleScan:
+			return list_make1(((SampleScan *) plan)->tablesample);
 		case T_TidScan:
 			return ((TidScan *) plan)->tidquals;
 		case T_TidRangeScan:
@@ -270,13 +279,16 @@ column_of(Plan *plan, AttrNumber number)
 static List *
 trace_join(Edit *edit, Join *join, Var *column, List *sources)
 {
-	if (column->varno == OUTER_VAR &&
-		(join->jointype == JOIN_INNER || join->jointype == JOIN_LEFT ||
-		 join->jointype == JOIN_SEMI || join->jointype == JOIN_ANTI))
-		return trace(edit, outerPlan(join), column->varattno, sources);
-	if (column->varno == INNER_VAR && join->jointype == JOIN_INNER)
-		return trace(edit, innerPlan(join), column->varattno, sources);
-	return sources;
+	bool		outer = column->varno == OUTER_VAR;
+
+	if (outer ? join->jointype != JOIN_INNER && join->jointype != JOIN_LEFT &&
+		join->jointype != JOIN_SEMI && join->jointype != JOIN_ANTI : join->jointype != JOIN_INNER)
+		return sources;
+
+	/* the other side may be read less often, or not at all */
+	if (tree_is_volatile(edit, outer ? innerPlan(join) : outerPlan(join)))
+		return sources;
+	return trace(edit, outer ? outerPlan(join) : innerPlan(join), column->varattno, sources);
 }
 
 /* Add the scans that this column of a plan comes from, as far as they can be reached. */
@@ -303,7 +315,7 @@ trace(Edit *edit, Plan *plan, AttrNumber number, List *sources)
 			{
 				Source	   *source = palloc(sizeof(Source));
 
-				*source = (Source) {plan, column};
+				*source = (Source) {plan, number, column};
 				sources = lappend(sources, source);
 			}
 			return sources;
@@ -329,7 +341,6 @@ trace(Edit *edit, Plan *plan, AttrNumber number, List *sources)
 		case T_Material:
 		case T_Memoize:
 		case T_Result:
-		case T_CustomScan:
 			/* keys that differ between processes must not make a table that they share */
 			if (column->varno != OUTER_VAR || outerPlan(plan) == NULL || (IsA(plan, Hash) && plan->parallel_aware))
 				return sources;
@@ -371,20 +382,6 @@ typedef struct Pair
 	bool		done;
 } Pair;
 
-/* The expression with its column replaced by that of a scan. */
-static Expr *
-with_column(Expr *expression, Var *column)
-{
-	if (IsA(expression, RelabelType))
-	{
-		RelabelType *relabel = copyObject((RelabelType *) expression);
-
-		relabel->arg = with_column(relabel->arg, column);
-		return (Expr *) relabel;
-	}
-	return (Expr *) copyObject(column);
-}
-
 /* Ask the filter of this parameter at every scan where the keys come from. */
 static void
 add_probes(Edit *edit, List *pairs, int paramid)
@@ -394,24 +391,30 @@ add_probes(Edit *edit, List *pairs, int paramid)
 	for (int i = 0; i < list_length(first->sources); i++)
 	{
 		Plan	   *scan = ((Source *) list_nth(first->sources, i))->scan;
-		Param	   *filter = makeNode(Param);
-		List	   *arguments;
+		JoinProbe  *probe = palloc0(sizeof(JoinProbe));
+		Probed	   *probed = NULL;
 		ListCell   *cell;
 
-		filter->paramkind = PARAM_EXEC;
-		filter->paramid = paramid;
-		filter->paramtype = INTERNALOID;
-		filter->paramtypmod = -1;
-		filter->location = -1;
-		arguments = list_make1(filter);
+		probe->paramid = paramid;
 		foreach(cell, pairs)
 		{
-			Pair	   *pair = lfirst(cell);
+			Source	   *source = list_nth(((Pair *) lfirst(cell))->sources, i);
 
-			arguments = lappend(arguments, with_column(pair->outer, ((Source *) list_nth(pair->sources, i))->column));
+			probe->columns = lappend(probe->columns, source->column);
+			probe->numbers = lappend_int(probe->numbers, source->number);
 		}
-		scan->qual = lappend(scan->qual,
-							 makeFuncExpr(edit->probe, BOOLOID, arguments, InvalidOid, InvalidOid, COERCE_EXPLICIT_CALL));
+		foreach(cell, edit->probed)
+		{
+			if (((Probed *) lfirst(cell))->scan == scan)
+				probed = lfirst(cell);
+		}
+		if (probed == NULL)
+		{
+			probed = palloc0(sizeof(Probed));
+			probed->scan = scan;
+			edit->probed = lappend(edit->probed, probed);
+		}
+		probed->probes = lappend(probed->probes, probe);
 	}
 }
 
@@ -437,7 +440,7 @@ place_filter(Edit *edit, Hash *hash, List *pairs)
 	edit->stmt->paramExecTypes = lappend_oid(edit->stmt->paramExecTypes, INTERNALOID);
 	add_probes(edit, pairs, paramid);
 	if (!joinfilter_is_collector(outerPlan(hash)))
-		outerPlan(hash) = (Plan *) joinfilter_collector(outerPlan(hash), edit->next_node_id++);
+		outerPlan(hash) = (Plan *) joinfilter_collector(hash, edit->next_node_id++);
 	joinfilter_collector_add((CustomScan *) outerPlan(hash), paramid, inner_keys, inner, outer);
 }
 
@@ -486,7 +489,8 @@ traceable_pairs(Edit *edit, HashJoin *join, Hash *hash)
 		column = outer_column(pair->outer);
 		if (column == NULL || contain_volatile_functions((Node *) pair->inner) ||
 			!join_key_for(list_nth_oid(join->hashoperators, i), list_nth_oid(join->hashcollations, i),
-						  exprType((Node *) pair->outer), &pair->outer_key, &pair->inner_key))
+						  exprType((Node *) pair->outer), exprType((Node *) pair->inner),
+						  &pair->outer_key, &pair->inner_key))
 			continue;
 		pair->sources = trace(edit, outerPlan(join), column->varattno, NIL);
 		if (pair->sources != NIL)
@@ -504,10 +508,9 @@ consider_join(Edit *edit, HashJoin *join)
 	List	   *pairs;
 	ListCell   *cell;
 
-	if (!drops_outer_rows(join->join.jointype) || hash->plan.parallel_aware ||
-		outer_rows < joinfilter_min_rows ||
+	if (!drops_outer_rows(join->join.jointype) || outer_rows < joinfilter_min_rows ||
 		(joinfilter_max_share < 1 && rows > outer_rows * joinfilter_max_share) ||
-		!bms_is_subset(outerPlan(hash)->extParam, edit->harmless) ||
+		!bms_is_subset(hash->plan.extParam, edit->harmless) ||
 		node_is_volatile(edit, &join->join.plan) || tree_is_volatile(edit, &hash->plan))
 		return;
 	pairs = traceable_pairs(edit, join, hash);
@@ -548,82 +551,80 @@ visit(Edit *edit, Plan *plan)
 }
 
 /* ----------------------------------------------------------------
- * Asking for a page at once
+ * Where filters are asked
  * ----------------------------------------------------------------
  */
 
-/* Is this one of our conditions, on columns that every row has? */
+/* Can a scan ask for the rows of a page at once?  Of a heap, for columns that every row has. */
 static bool
-is_probe(Edit *edit, Node *clause)
+can_batch(Edit *edit, const Probed *probed)
 {
 	ListCell   *cell;
+	ListCell   *column;
 
-	if (!IsA(clause, FuncExpr) || ((FuncExpr *) clause)->funcid != edit->probe)
+	if (!edit->batches || !IsA(probed->scan, SeqScan) ||
+		!heap_is_table(rt_fetch(((Scan *) probed->scan)->scanrelid, edit->stmt->rtable)->relid))
 		return false;
-	foreach(cell, ((FuncExpr *) clause)->args)
+	foreach(cell, probed->probes)
 	{
-		Node	   *argument = lfirst(cell);
-
-		while (IsA(argument, RelabelType))
-			argument = (Node *) ((RelabelType *) argument)->arg;
-		if (IsA(argument, Var) && ((Var *) argument)->varattno <= 0)
-			return false;
+		foreach(column, ((JoinProbe *) lfirst(cell))->columns)
+		{
+			if (lfirst_node(Var, column)->varattno <= 0)
+				return false;
+		}
 	}
 	return true;
 }
 
-/* A sequential scan with filters becomes one that asks them for a page at once. */
+/* The plan, or what takes its place because it asks filters. */
 static Plan *
-batched(Edit *edit, Plan *plan)
+asking(Edit *edit, Plan *plan)
 {
-	List	   *probes = NIL;
-	List	   *others = NIL;
 	ListCell   *cell;
 
-	if (plan == NULL || !IsA(plan, SeqScan) ||
-		!heap_is_table(rt_fetch(((Scan *) plan)->scanrelid, edit->stmt->rtable)->relid))
-		return plan;
-	foreach(cell, plan->qual)
+	foreach(cell, edit->probed)
 	{
-		if (is_probe(edit, lfirst(cell)))
-			probes = lappend(probes, lfirst(cell));
-		else
-			others = lappend(others, lfirst(cell));
+		Probed	   *probed = lfirst(cell);
+
+		if (probed->scan != plan)
+			continue;
+		if (can_batch(edit, probed))
+			return (Plan *) joinfilter_batched_scan((SeqScan *) plan, probed->probes);
+		return (Plan *) joinfilter_probe(plan, edit->next_node_id++, probed->probes);
 	}
-	if (probes == NIL)
-		return plan;
-	plan->qual = others;
-	return (Plan *) joinfilter_batched_scan((SeqScan *) plan, probes);
+	return plan;
 }
 
 static void
-batch_list(Edit *edit, List *plans)
+let_list_ask(Edit *edit, List *plans)
 {
 	ListCell   *cell;
 
 	foreach(cell, plans)
-		lfirst(cell) = batched(edit, lfirst(cell));
+		lfirst(cell) = asking(edit, lfirst(cell));
 }
 
-/* Replace the scans below a plan. */
+/* Let the scans below a plan ask their filters. */
 static void
-batch_below(Edit *edit, Plan *plan)
+let_ask(Edit *edit, Plan *plan)
 {
 	ListCell   *cell;
+	List	   *children;
 
 	check_stack_depth();
 	if (plan == NULL)
 		return;
-	plan->lefttree = batched(edit, plan->lefttree);
-	plan->righttree = batched(edit, plan->righttree);
+	children = children_of(plan);
+	plan->lefttree = asking(edit, plan->lefttree);
+	plan->righttree = asking(edit, plan->righttree);
 	if (IsA(plan, Append))
-		batch_list(edit, ((Append *) plan)->appendplans);
+		let_list_ask(edit, ((Append *) plan)->appendplans);
 	else if (IsA(plan, MergeAppend))
-		batch_list(edit, ((MergeAppend *) plan)->mergeplans);
+		let_list_ask(edit, ((MergeAppend *) plan)->mergeplans);
 	else if (IsA(plan, SubqueryScan))
-		((SubqueryScan *) plan)->subplan = batched(edit, ((SubqueryScan *) plan)->subplan);
-	foreach(cell, children_of(plan))
-		batch_below(edit, lfirst(cell));
+		((SubqueryScan *) plan)->subplan = asking(edit, ((SubqueryScan *) plan)->subplan);
+	foreach(cell, children)
+		let_ask(edit, lfirst(cell));
 }
 
 /*
@@ -655,62 +656,27 @@ has_security(Node *node, void *context)
 	return expression_tree_walker(node, has_security, context);
 }
 
-/*
- * The function that asks, in whatever schema the extension is.  Its access method is
- * known by name, and has a function that is beside it.
- */
-static Oid
-find_probe(void)
-{
-	Oid			method = get_am_oid("bloomfilter", true);
-	Oid			arguments[] = {INTERNALOID, ANYOID};
-	HeapTuple	tuple;
-	Oid			schema;
-
-	if (!OidIsValid(method))
-		return InvalidOid;
-	tuple = SearchSysCache1(AMOID, ObjectIdGetDatum(method));
-	if (!HeapTupleIsValid(tuple))
-		return InvalidOid;
-	schema = get_func_namespace(((Form_pg_am) GETSTRUCT(tuple))->amhandler);
-	ReleaseSysCache(tuple);
-	return GetSysCacheOid3(PROCNAMEARGSNSP, Anum_pg_proc_oid, CStringGetDatum("bloomfilter_join_probe"),
-						   PointerGetDatum(buildoidvector(arguments, lengthof(arguments))), ObjectIdGetDatum(schema));
-}
-
 /* Put filters into a finished plan. */
 static void
 edit_plan(PlannedStmt *stmt, bool batches)
 {
 	Edit		edit = {stmt, batches};
-	int			params = list_length(stmt->paramExecTypes);
-	PlanInvalItem *item;
 	ListCell   *cell;
 
 	if ((stmt->commandType != CMD_SELECT && stmt->commandType != CMD_INSERT) || stmt->utilityStmt != NULL ||
 		stmt->rowMarks != NIL || stmt->hasModifyingCTE || stmt->planTree == NULL)
 		return;
-	edit.probe = find_probe();
-	if (!OidIsValid(edit.probe))
-		return;					/* loaded, but the extension is not created here */
 	survey(&edit, stmt->planTree);
 	foreach(cell, stmt->subplans)
 		survey(&edit, lfirst(cell));
 	visit(&edit, stmt->planTree);
 	foreach(cell, stmt->subplans)
 		visit(&edit, lfirst(cell));
-	if (list_length(stmt->paramExecTypes) == params)
+	if (edit.probed == NIL)
 		return;
-	if (edit.batches)
-	{
-		batch_below(&edit, stmt->planTree);
-		foreach(cell, stmt->subplans)
-			batch_below(&edit, lfirst(cell));
-	}
-	item = makeNode(PlanInvalItem);
-	item->cacheId = PROCOID;
-	item->hashValue = GetSysCacheHashValue1(PROCOID, ObjectIdGetDatum(edit.probe));
-	stmt->invalItems = lappend(stmt->invalItems, item);
+	let_ask(&edit, stmt->planTree);
+	foreach(cell, stmt->subplans)
+		let_ask(&edit, lfirst(cell));
 }
 
 static PlannedStmt *
@@ -724,6 +690,94 @@ joinfilter_planner(BF_PLANNER_PARAMETERS)
 	if (joinfilter_enabled)
 		edit_plan(stmt, batches);
 	return stmt;
+}
+
+/* ----------------------------------------------------------------
+ * Nodes that pass rows on
+ * ----------------------------------------------------------------
+ */
+
+/*
+ * A custom scan above a plan.  Its target list stands for the columns of its child,
+ * one for one.
+ */
+CustomScan *
+joinfilter_pass_through(Plan *child, int plan_node_id, const CustomScanMethods *methods)
+{
+	CustomScan *scan = makeNode(CustomScan);
+	Plan	   *plan = &scan->scan.plan;
+	ListCell   *cell;
+	AttrNumber	column = 0;
+
+	plan->startup_cost = child->startup_cost;
+	plan->total_cost = child->total_cost;
+	plan->plan_rows = child->plan_rows;
+	plan->plan_width = child->plan_width;
+	plan->parallel_safe = child->parallel_safe;
+	plan->plan_node_id = plan_node_id;
+	plan->extParam = bms_copy(child->extParam);
+	plan->allParam = bms_copy(child->allParam);
+	plan->lefttree = child;
+	foreach(cell, child->targetlist)
+	{
+		TargetEntry *entry = lfirst_node(TargetEntry, cell);
+		Oid			type = exprType((Node *) entry->expr);
+		int32		typmod = exprTypmod((Node *) entry->expr);
+		Oid			collation = exprCollation((Node *) entry->expr);
+
+		column++;
+		scan->custom_scan_tlist = lappend(scan->custom_scan_tlist,
+										  makeTargetEntry((Expr *) makeVar(OUTER_VAR, column, type, typmod, collation, 0),
+														  column, entry->resname, entry->resjunk));
+		plan->targetlist = lappend(plan->targetlist,
+								   makeTargetEntry((Expr *) makeVar(INDEX_VAR, column, type, typmod, collation, 0),
+												   column, entry->resname, entry->resjunk));
+	}
+	scan->methods = methods;
+	return scan;
+}
+
+/* Start it: the child's slots are passed on as they are. */
+void
+joinfilter_begin_pass_through(CustomScanState *css, EState *estate, int eflags)
+{
+	PlanState  *child = ExecInitNode(outerPlan(css->ss.ps.plan), estate, eflags);
+
+	outerPlanState(css) = child;
+	css->ss.ps.resultops = ExecGetResultSlotOps(child, &css->ss.ps.resultopsfixed);
+	css->ss.ps.resultopsset = true;
+}
+
+/* Keys as EXPLAIN shows them. */
+char *
+joinfilter_deparse(CustomScanState *css, List *keys, List *ancestors, ExplainState *es)
+{
+	List	   *context = set_deparse_context_plan(es->deparse_cxt, css->ss.ps.plan, ancestors);
+	bool		prefix = list_length(es->rtable) > 1 || es->verbose;
+	StringInfoData text;
+	ListCell   *key;
+
+	initStringInfo(&text);
+	foreach(key, keys)
+		appendStringInfo(&text, "%s%s", text.len > 0 ? ", " : "", deparse_expression(lfirst(key), context, prefix, false));
+	return text.data;
+}
+
+/* Which filters a node asks, and how many rows they have dropped. */
+void
+joinfilter_explain_probes(CustomScanState *css, List *numbers, List *keys, List *ancestors, ExplainState *es)
+{
+	List	   *texts = NIL;
+	ListCell   *number_cell;
+	ListCell   *key_cell;
+
+	forboth(number_cell, numbers, key_cell, keys)
+		texts = lappend(texts, psprintf("$%d (%s)", linitial_int(lfirst(number_cell)),
+										joinfilter_deparse(css, lfirst(key_cell), ancestors, es)));
+	ExplainPropertyList("Join Filter", texts, es);
+	if (es->analyze && css->ss.ps.instrument != NULL && css->ss.ps.instrument->nloops > 0)
+		ExplainPropertyFloat("Rows Removed by Join Filter", NULL,
+							 css->ss.ps.instrument->nfiltered2 / css->ss.ps.instrument->nloops, 0, es);
 }
 
 /* ----------------------------------------------------------------
@@ -761,6 +815,7 @@ joinfilter_init(void)
 	MarkGUCPrefixReserved("bloomfilter");
 	joinfilter_register_collector();
 	joinfilter_register_scan();
+	joinfilter_register_probe();
 	previous_planner_hook = planner_hook;
 	planner_hook = joinfilter_planner;
 }

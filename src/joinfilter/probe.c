@@ -1,148 +1,184 @@
 /*
  * probe.c
- *		Asking a filter for the key of a row: the function in the quals of a scan.
+ *		The custom scan above a scan that asks filters row by row.
+ *
+ * This works above every kind of scan: of indexes, of foreign tables, of samples, and
+ * where row-level security has conditions of its own, which then come first.
  */
 #include "../compat.h"
 
-#include "access/htup_details.h"
-#include "access/hash.h"
-#include "catalog/pg_am.h"
-#include "catalog/pg_amop.h"
-#include "catalog/pg_collation.h"
-#include "catalog/pg_operator.h"
-#include "catalog/pg_type.h"
-#include "utils/builtins.h"
-#include "utils/fmgroids.h"
-#include "utils/catcache.h"
-#include "utils/lsyscache.h"
-#include "utils/syscache.h"
-#include "utils/typcache.h"
+#include "commands/explain.h"
+#if PG_VERSION_NUM >= 180000
+#include "commands/explain_format.h"
+#endif
+#include "executor/executor.h"
+#include "miscadmin.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
 
 #include "joinfilter.h"
 
-/* The width of integers that an equality operator takes on a side, or 0. */
-static int
-integer_bytes(Oid type)
+#define PROBE_NAME	"Join Filter Probe"
+
+/* A filter that is asked here. */
+typedef struct Asking
 {
-	switch (type)
+	int			paramid;
+	int			n_keys;
+	AttrNumber *columns;		/* of the child's rows */
+} Asking;
+
+typedef struct ProbeState
+{
+	CustomScanState css;
+	int			n;
+	Asking	   *asking;
+} ProbeState;
+
+static const CustomScanMethods probe_methods;
+static const CustomExecMethods probe_exec_methods;
+
+CustomScan *
+joinfilter_probe(Plan *scan, int plan_node_id, List *probes)
+{
+	CustomScan *node = joinfilter_pass_through(scan, plan_node_id, &probe_methods);
+	ListCell   *cell;
+
+	foreach(cell, probes)
 	{
-		case INT2OID:
-			return 2;
-		case INT4OID:
-		case DATEOID:
-			return 4;
-		case INT8OID:
-		case TIMESTAMPOID:
-		case TIMESTAMPTZOID:
-			return 8;
-		default:
-			return 0;
+		JoinProbe  *probe = lfirst(cell);
+		List	   *keys = NIL;
+		ListCell   *number;
+
+		foreach(number, probe->numbers)
+			keys = lappend(keys, copyObject(((TargetEntry *) list_nth(node->custom_scan_tlist, lfirst_int(number) - 1))->expr));
+		node->custom_private = lappend(node->custom_private, lcons_int(probe->paramid, list_copy(probe->numbers)));
+		node->custom_exprs = lappend(node->custom_exprs, keys);
+	}
+	return node;
+}
+
+static Node *
+probe_create(CustomScan *plan)
+{
+	ProbeState *state = (ProbeState *) newNode(sizeof(ProbeState), T_CustomScanState);
+
+	state->css.methods = &probe_exec_methods;
+	return (Node *) state;
+}
+
+static void
+probe_begin(CustomScanState *css, EState *estate, int eflags)
+{
+	ProbeState *state = (ProbeState *) css;
+	CustomScan *plan = (CustomScan *) css->ss.ps.plan;
+	ListCell   *cell;
+	int			i = 0;
+
+	joinfilter_begin_pass_through(css, estate, eflags);
+	state->n = list_length(plan->custom_private);
+	state->asking = palloc0(sizeof(Asking) * state->n);
+	foreach(cell, plan->custom_private)
+	{
+		List	   *numbers = lfirst(cell);
+		Asking	   *asking = &state->asking[i++];
+
+		asking->paramid = linitial_int(numbers);
+		asking->n_keys = list_length(numbers) - 1;
+		asking->columns = palloc(sizeof(AttrNumber) * asking->n_keys);
+		for (int k = 0; k < asking->n_keys; k++)
+			asking->columns[k] = (AttrNumber) list_nth_int(numbers, k + 1);
 	}
 }
 
-/* Is this the equality of integers of any width, or of values that are integers? */
+/* May the row have a partner?  A NULL has none. */
 static bool
-is_integer_operator(Oid function)
+row_passes(const Asking *asking, JoinFilter *filter, TupleTableSlot *slot)
 {
-	switch (function)
+	uint64		number = 0;
+
+	for (int i = 0; i < asking->n_keys; i++)
 	{
-		case F_INT2EQ:
-		case F_INT4EQ:
-		case F_INT8EQ:
-		case F_INT24EQ:
-		case F_INT42EQ:
-		case F_INT28EQ:
-		case F_INT82EQ:
-		case F_INT48EQ:
-		case F_INT84EQ:
-		case F_DATE_EQ:
-		case F_TIMESTAMP_EQ:
-		case F_TIMESTAMPTZ_EQ:
-			return true;
-		default:
+		bool		isnull;
+		Datum		value = slot_getattr(slot, asking->columns[i], &isnull);
+
+		if (isnull)
 			return false;
+		number = i == 0 ? join_key_number(&filter->outer[0], value) :
+			join_key_combine(number, join_key_number(&filter->outer[i], value));
 	}
+	return join_filter_test(filter, number);
 }
 
-/*
- * How the two sides of a join's operator are hashed; false if there is no way.  An
- * operator that takes NULLs could find partners for them, so only strict ones do.
- */
-bool
-join_key_for(Oid operator, Oid collation, Oid left_type, JoinKey *outer, JoinKey *inner)
+static TupleTableSlot *
+probe_exec(CustomScanState *css)
 {
-	Oid			left;
-	Oid			right;
-	CatCList   *members;
-	bool		found = false;
+	ProbeState *state = (ProbeState *) css;
+	ParamExecData *params = css->ss.ps.state->es_param_exec_vals;
+	ExprContext *econtext = css->ss.ps.ps_ExprContext;
 
-	memset(outer, 0, sizeof(*outer));
-	memset(inner, 0, sizeof(*inner));
-	outer->collation = inner->collation = collation;
-	if (!op_strict(operator))
-		return false;
-	op_input_types(operator, &left, &right);
-	if (is_integer_operator(get_opcode(operator)))
+	for (;;)
 	{
-		outer->integer_bytes = integer_bytes(left);
-		inner->integer_bytes = integer_bytes(right);
-		return true;
-	}
+		TupleTableSlot *slot = ExecProcNode(outerPlanState(css));
+		bool		passes = true;
+		MemoryContext caller;
 
-	/* the server's own choice, for which values of polymorphic types are hashable */
-	if (!op_hashjoinable(operator, left_type))
-		return false;
-	members = SearchSysCacheList1(AMOPOPID, ObjectIdGetDatum(operator));
-	for (int i = 0; i < members->n_members && !found; i++)
-	{
-		Form_pg_amop form = (Form_pg_amop) GETSTRUCT(&members->members[i]->tuple);
+		if (TupIsNull(slot))
+			return slot;
+		caller = MemoryContextSwitchTo(econtext->ecxt_per_tuple_memory);
+		for (int i = 0; i < state->n && passes; i++)
+		{
+			JoinFilter *filter = (JoinFilter *) DatumGetPointer(params[state->asking[i].paramid].value);
 
-		if (form->amopmethod != HASH_AM_OID || form->amopstrategy != HTEqualStrategyNumber)
-			continue;
-		outer->extended = inner->extended = true;
-		outer->function = get_opfamily_proc(form->amopfamily, form->amoplefttype, form->amoplefttype, HASHEXTENDED_PROC);
-		inner->function = get_opfamily_proc(form->amopfamily, form->amoprighttype, form->amoprighttype, HASHEXTENDED_PROC);
-		found = OidIsValid(outer->function) && OidIsValid(inner->function);
+			if (filter != NULL && !filter->off)
+				passes = row_passes(&state->asking[i], filter, slot);
+		}
+		MemoryContextSwitchTo(caller);
+		ResetExprContext(econtext);
+		if (passes)
+			return slot;
+		InstrCountFiltered2(css, 1);
+		CHECK_FOR_INTERRUPTS();
 	}
-	ReleaseSysCacheList(members);
-	if (!found)
-	{
-		outer->extended = inner->extended = false;
-		found = get_op_hash_functions(operator, &outer->function, &inner->function);
-	}
-	return found;
 }
+
+static void
+probe_rescan(CustomScanState *css)
+{
+	if (outerPlanState(css)->chgParam == NULL)
+		ExecReScan(outerPlanState(css));
+}
+
+static void
+probe_end(CustomScanState *css)
+{
+	ExecEndNode(outerPlanState(css));
+}
+
+static void
+probe_explain(CustomScanState *css, List *ancestors, ExplainState *es)
+{
+	CustomScan *plan = (CustomScan *) css->ss.ps.plan;
+
+	joinfilter_explain_probes(css, plan->custom_private, plan->custom_exprs, ancestors, es);
+}
+
+static const CustomScanMethods probe_methods = {
+	.CustomName = PROBE_NAME,
+	.CreateCustomScanState = probe_create
+};
+
+static const CustomExecMethods probe_exec_methods = {
+	.CustomName = PROBE_NAME,
+	.BeginCustomScan = probe_begin,
+	.ExecCustomScan = probe_exec,
+	.EndCustomScan = probe_end,
+	.ReScanCustomScan = probe_rescan,
+	.ExplainCustomScan = probe_explain
+};
 
 void
-join_key_init(JoinKeyState *state, const JoinKey *key, MemoryContext context)
+joinfilter_register_probe(void)
 {
-	state->key = *key;
-	if (OidIsValid(key->function))
-		fmgr_info_cxt(key->function, &state->finfo, context);
-}
-
-/*
- * bloomfilter_join_probe(filter, key, ...): may the row have a partner?  True as long
- * as the filter is not complete.
- */
-PG_FUNCTION_INFO_V1(bloomfilter_join_probe);
-Datum
-bloomfilter_join_probe(PG_FUNCTION_ARGS)
-{
-	JoinFilter *filter = PG_ARGISNULL(0) ? NULL : (JoinFilter *) PG_GETARG_POINTER(0);
-	uint64		number;
-
-	if (filter == NULL || filter->off)
-		PG_RETURN_BOOL(true);
-	Assert(PG_NARGS() == filter->n_keys + 1);
-	if (PG_ARGISNULL(1))
-		PG_RETURN_BOOL(false);
-	number = join_key_number(&filter->outer[0], PG_GETARG_DATUM(1));
-	for (int i = 1; i < filter->n_keys; i++)
-	{
-		if (PG_ARGISNULL(i + 1))
-			PG_RETURN_BOOL(false);
-		number = join_key_combine(number, join_key_number(&filter->outer[i], PG_GETARG_DATUM(i + 1)));
-	}
-	PG_RETURN_BOOL(join_filter_test(filter, number));
+	RegisterCustomScanMethods(&probe_methods);
 }

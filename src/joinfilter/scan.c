@@ -25,7 +25,6 @@
 #include "nodes/makefuncs.h"
 #include "storage/bufmgr.h"
 #include "utils/rel.h"
-#include "utils/ruleutils.h"
 
 #include "heap.h"
 #include "joinfilter.h"
@@ -62,10 +61,7 @@ typedef struct BatchScanState
 
 static const CustomScanMethods scan_methods;
 
-/*
- * A sequential scan with these conditions, each a call of bloomfilter_join_probe on
- * columns of the table; the scan has them no more.
- */
+/* A sequential scan that asks these filters. */
 CustomScan *
 joinfilter_batched_scan(SeqScan *from, List *probes)
 {
@@ -77,21 +73,16 @@ joinfilter_batched_scan(SeqScan *from, List *probes)
 	result->scan.plan.type = T_CustomScan;
 	result->scan.scanrelid = scan->scanrelid;
 	result->custom_relids = bms_make_singleton((int) scan->scanrelid);
-	result->custom_exprs = probes;
 	foreach(cell, probes)
 	{
-		List	   *arguments = lfirst_node(FuncExpr, cell)->args;
-		List	   *numbers = list_make1_int(linitial_node(Param, arguments)->paramid);
+		JoinProbe  *probe = lfirst(cell);
+		List	   *numbers = list_make1_int(probe->paramid);
+		ListCell   *column;
 
-		for (int i = 1; i < list_length(arguments); i++)
-		{
-			Expr	   *key = list_nth(arguments, i);
-
-			while (IsA(key, RelabelType))
-				key = ((RelabelType *) key)->arg;
-			numbers = lappend_int(numbers, castNode(Var, key)->varattno);
-		}
+		foreach(column, probe->columns)
+			numbers = lappend_int(numbers, lfirst_node(Var, column)->varattno);
 		result->custom_private = lappend(result->custom_private, numbers);
+		result->custom_exprs = lappend(result->custom_exprs, copyObject(probe->columns));
 	}
 	result->methods = &scan_methods;
 	return result;
@@ -329,13 +320,8 @@ static void
 scan_explain(CustomScanState *css, List *ancestors, ExplainState *es)
 {
 	CustomScan *plan = (CustomScan *) css->ss.ps.plan;
-	List	   *context = set_deparse_context_plan(es->deparse_cxt, (Plan *) plan, ancestors);
-	bool		prefix = list_length(es->rtable) > 1 || es->verbose;
 
-	ExplainPropertyText("Join Filter", deparse_expression((Node *) make_ands_explicit(plan->custom_exprs), context, prefix, false), es);
-	if (es->analyze && css->ss.ps.instrument != NULL && css->ss.ps.instrument->nloops > 0)
-		ExplainPropertyFloat("Rows Removed by Join Filter", NULL,
-							 css->ss.ps.instrument->nfiltered2 / css->ss.ps.instrument->nloops, 0, es);
+	joinfilter_explain_probes(css, plan->custom_private, plan->custom_exprs, ancestors, es);
 }
 
 static const CustomScanMethods scan_methods = {

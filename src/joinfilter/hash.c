@@ -1,0 +1,130 @@
+/*
+ * hash.c
+ *		From the keys of a join to numbers: by the join's own operator.
+ */
+#include "../compat.h"
+
+#include "access/htup_details.h"
+#include "access/hash.h"
+#include "catalog/pg_am.h"
+#include "catalog/pg_amop.h"
+#include "catalog/pg_collation.h"
+#include "catalog/pg_operator.h"
+#include "catalog/pg_type.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/catcache.h"
+#include "utils/lsyscache.h"
+#include "utils/syscache.h"
+#include "utils/typcache.h"
+
+#include "joinfilter.h"
+
+/* The width of integers that an equality operator takes on a side, or 0. */
+static int
+integer_bytes(Oid type)
+{
+	switch (type)
+	{
+		case INT2OID:
+			return 2;
+		case INT4OID:
+		case DATEOID:
+			return 4;
+		case INT8OID:
+		case TIMESTAMPOID:
+		case TIMESTAMPTZOID:
+			return 8;
+		default:
+			return 0;
+	}
+}
+
+/* Is this the equality of integers of any width, or of values that are integers? */
+static bool
+is_integer_operator(Oid function)
+{
+	switch (function)
+	{
+		case F_INT2EQ:
+		case F_INT4EQ:
+		case F_INT8EQ:
+		case F_INT24EQ:
+		case F_INT42EQ:
+		case F_INT28EQ:
+		case F_INT82EQ:
+		case F_INT48EQ:
+		case F_INT84EQ:
+		case F_DATE_EQ:
+		case F_TIMESTAMP_EQ:
+		case F_TIMESTAMPTZ_EQ:
+			return true;
+		default:
+			return false;
+	}
+}
+
+/*
+ * Does a type have a hash function of 64 bits?  Those of arrays, rows and ranges need
+ * one of what they contain, and an anonymous row can contain anything.
+ */
+static bool
+has_extended_hash(Oid type)
+{
+	return type != RECORDOID && type != RECORDARRAYOID &&
+		OidIsValid(lookup_type_cache(type, TYPECACHE_HASH_EXTENDED_PROC)->hash_extended_proc);
+}
+
+/*
+ * How the two sides of a join's operator are hashed; false if there is no way.  An
+ * operator that takes NULLs could find partners for them, so only strict ones do.
+ */
+bool
+join_key_for(Oid operator, Oid collation, Oid outer_type, Oid inner_type, JoinKey *outer, JoinKey *inner)
+{
+	Oid			left;
+	Oid			right;
+	CatCList   *members;
+	bool		found = false;
+
+	memset(outer, 0, sizeof(*outer));
+	memset(inner, 0, sizeof(*inner));
+	outer->collation = inner->collation = collation;
+	if (!op_strict(operator))
+		return false;
+	op_input_types(operator, &left, &right);
+	if (is_integer_operator(get_opcode(operator)))
+	{
+		outer->integer_bytes = integer_bytes(left);
+		inner->integer_bytes = integer_bytes(right);
+		return true;
+	}
+
+	members = SearchSysCacheList1(AMOPOPID, ObjectIdGetDatum(operator));
+	for (int i = 0; i < members->n_members && !found && has_extended_hash(outer_type) && has_extended_hash(inner_type); i++)
+	{
+		Form_pg_amop form = (Form_pg_amop) GETSTRUCT(&members->members[i]->tuple);
+
+		if (form->amopmethod != HASH_AM_OID || form->amopstrategy != HTEqualStrategyNumber)
+			continue;
+		outer->extended = inner->extended = true;
+		outer->function = get_opfamily_proc(form->amopfamily, form->amoplefttype, form->amoplefttype, HASHEXTENDED_PROC);
+		inner->function = get_opfamily_proc(form->amopfamily, form->amoprighttype, form->amoprighttype, HASHEXTENDED_PROC);
+		found = OidIsValid(outer->function) && OidIsValid(inner->function);
+	}
+	ReleaseSysCacheList(members);
+	if (!found)
+	{
+		outer->extended = inner->extended = false;
+		found = get_op_hash_functions(operator, &outer->function, &inner->function);
+	}
+	return found;
+}
+
+void
+join_key_init(JoinKeyState *state, const JoinKey *key, MemoryContext context)
+{
+	state->key = *key;
+	if (OidIsValid(key->function))
+		fmgr_info_cxt(key->function, &state->finfo, context);
+}
