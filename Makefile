@@ -29,7 +29,7 @@ REGRESS_OPTS = --load-extension=bloomfilter --load-extension=citext
 
 # Several sessions, step by step (specs/); left out where regression files are chosen.
 ifneq ($(origin REGRESS), command line)
-ISOLATION = index_skew index_snapshot index_move
+ISOLATION = index_skew index_snapshot index_move index_locks
 endif
 ISOLATION_OPTS = --load-extension=bloomfilter
 

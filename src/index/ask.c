@@ -21,6 +21,7 @@
 #include "access/relation.h"
 #include "access/table.h"
 #include "access/transam.h"
+#include "access/xact.h"
 #include "catalog/partition.h"
 #include "catalog/pg_inherits.h"
 #include "catalog/pg_class.h"
@@ -164,8 +165,8 @@ add_table(Asked *asked, Oid oid, Oid named, bool *found)
 
 /*
  * Find out who can answer a question.  What was found before is kept while it is
- * good: for this transaction, whose locks protect it, this user, and until the
- * server reports a change of any relation.
+ * good: for this subtransaction, whose locks protect it (and are given back if it is
+ * rolled back), this user, and until the server reports a change of any relation.
  */
 void
 ask_resolve(Asked *asked, Oid relation, const char *column)
@@ -179,8 +180,8 @@ ask_resolve(Asked *asked, Oid relation, const char *column)
 	bool		found = false;
 
 	if (asked->relation == relation && asked->invalidations == invalidations &&
-		asked->transaction == BF_LOCAL_TRANSACTION && asked->user == GetUserId() &&
-		strcmp(asked->column, column) == 0)
+		asked->transaction == BF_LOCAL_TRANSACTION && asked->subtransaction == GetCurrentSubTransactionId() &&
+		asked->user == GetUserId() && strcmp(asked->column, column) == 0)
 		return;
 	if (!registered)
 	{
@@ -203,6 +204,7 @@ ask_resolve(Asked *asked, Oid relation, const char *column)
 	asked->column = pstrdup(column);
 	asked->user = GetUserId();
 	asked->transaction = BF_LOCAL_TRANSACTION;
+	asked->subtransaction = GetCurrentSubTransactionId();
 
 	/* what is invalidated from here on is not known to be good */
 	asked->invalidations = invalidations;

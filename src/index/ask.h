@@ -30,6 +30,7 @@ typedef struct Asked
 	/* as long as these are the same, so is the rest */
 	Oid			user;
 	LocalTransactionId transaction;
+	SubTransactionId subtransaction;
 	uint64		invalidations;
 	MemoryContext context;
 } Asked;
