@@ -25,6 +25,9 @@
  */
 #include "../compat.h"
 
+#include "access/htup_details.h"
+#include "catalog/pg_language.h"
+#include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
 #include "commands/explain.h"
 #if PG_VERSION_NUM >= 180000
@@ -43,6 +46,7 @@
 #include "utils/lsyscache.h"
 #include "utils/plancache.h"
 #include "utils/ruleutils.h"
+#include "utils/syscache.h"
 
 #include "heap.h"
 #include "joinfilter.h"
@@ -300,6 +304,10 @@ trace(Edit *edit, Plan *plan, AttrNumber number, List *sources)
 
 	check_stack_depth();
 	if (column == NULL || node_is_volatile(edit, plan))
+		return sources;
+
+	/* an Append talks to an asynchronous scan directly: there is no room between them */
+	if (plan->async_capable)
 		return sources;
 	switch (nodeTag(plan))
 	{
@@ -627,6 +635,27 @@ let_ask(Edit *edit, Plan *plan)
 		let_ask(edit, lfirst(cell));
 }
 
+/* Is a function in FROM one whose query the planner may put in its place? */
+static bool
+may_be_inlined(RangeTblEntry *rte)
+{
+	ListCell   *cell;
+
+	foreach(cell, rte->functions)
+	{
+		Node	   *call = lfirst_node(RangeTblFunction, cell)->funcexpr;
+		HeapTuple	tuple = IsA(call, FuncExpr) ?
+			SearchSysCache1(PROCOID, ObjectIdGetDatum(((FuncExpr *) call)->funcid)) : NULL;
+		bool		is_sql = HeapTupleIsValid(tuple) && ((Form_pg_proc) GETSTRUCT(tuple))->prolang == SQLlanguageId;
+
+		if (HeapTupleIsValid(tuple))
+			ReleaseSysCache(tuple);
+		if (is_sql)
+			return true;
+	}
+	return false;
+}
+
 /*
  * Does the query, or one inside of it, have conditions that must come first?  Then a
  * filter must not be asked before them, and EXPLAIN not tell how many rows it dropped.
@@ -648,7 +677,7 @@ has_security(Node *node, void *context)
 		{
 			RangeTblEntry *rte = lfirst_node(RangeTblEntry, cell);
 
-			if (rte->security_barrier || rte->securityQuals != NIL)
+			if (rte->security_barrier || rte->securityQuals != NIL || may_be_inlined(rte))
 				return true;
 		}
 		return query_tree_walker(query, has_security, context, 0);
@@ -688,7 +717,7 @@ joinfilter_planner(BF_PLANNER_PARAMETERS)
 		standard_planner(BF_PLANNER_ARGUMENTS);
 
 	if (joinfilter_enabled)
-		edit_plan(stmt, batches);
+		edit_plan(stmt, batches && !stmt->dependsOnRole);
 	return stmt;
 }
 

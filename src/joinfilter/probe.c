@@ -149,6 +149,19 @@ probe_rescan(CustomScanState *css)
 		ExecReScan(outerPlanState(css));
 }
 
+/* A merge join marks a row of its inner side, of which it has a copy, and goes on from there. */
+static void
+probe_mark(CustomScanState *css)
+{
+	ExecMarkPos(outerPlanState(css));
+}
+
+static void
+probe_restore(CustomScanState *css)
+{
+	ExecRestrPos(outerPlanState(css));
+}
+
 static void
 probe_end(CustomScanState *css)
 {
@@ -174,6 +187,8 @@ static const CustomExecMethods probe_exec_methods = {
 	.ExecCustomScan = probe_exec,
 	.EndCustomScan = probe_end,
 	.ReScanCustomScan = probe_rescan,
+	.MarkPosCustomScan = probe_mark,
+	.RestrPosCustomScan = probe_restore,
 	.ExplainCustomScan = probe_explain
 };
 
