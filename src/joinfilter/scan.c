@@ -126,12 +126,20 @@ row_number(BatchScanState *state, const Asking *asking, JoinFilter *filter, Tupl
 	return true;
 }
 
-/* Start to read a row of the page that is looked at some rows later. */
+/*
+ * Start to read a row of the page that is looked at some rows later: its header, and
+ * its key where that may lie in the cache line after.
+ */
 static inline void
-fetch_ahead(const BatchScanState *state, Page page, int i)
+fetch_ahead(const BatchScanState *state, const Asking *asking, Page page, int i)
 {
-	if (i < state->selected)
-		bf_prefetch(PageGetItem(page, PageGetItemId(page, state->selection[i])));
+	const char *row;
+
+	if (i >= state->selected)
+		return;
+	row = (const char *) PageGetItem(page, PageGetItemId(page, state->selection[i]));
+	bf_prefetch(row + offsetof(HeapTupleHeaderData, t_infomask2));
+	bf_prefetch(row + MAXALIGN(SizeofHeapTupleHeader) + Max(asking->offset, 0));
 }
 
 /*
@@ -162,7 +170,7 @@ ask_bitmap(BatchScanState *state, const Asking *asking, JoinFilter *filter, Page
 		uint64		number;
 		bool		found;
 
-		fetch_ahead(state, page, i + ROWS_AHEAD);
+		fetch_ahead(state, asking, page, i + ROWS_AHEAD);
 		if (unlikely((header->t_infomask & HEAP_HASNULL) || HeapTupleHeaderGetNatts(header) < asking->columns[0]))
 		{
 			look_at(state, page, row);
@@ -209,7 +217,7 @@ ask_filter(BatchScanState *state, const Asking *asking, JoinFilter *filter, Page
 		join_shared_open(filter);
 	prefetch = filter->kind == JOIN_FILTER_LINES;
 	for (int i = 0; i < ROWS_AHEAD; i++)
-		fetch_ahead(state, page, i);
+		fetch_ahead(state, asking, page, i);
 	if ((filter->kind == JOIN_FILTER_BITMAP || filter->kind == JOIN_FILTER_MODULAR) &&
 		asking->offset >= 0 && filter->outer[0].key.integer_bytes == asking->bytes)
 	{
@@ -225,7 +233,7 @@ ask_filter(BatchScanState *state, const Asking *asking, JoinFilter *filter, Page
 	{
 		OffsetNumber offset = state->selection[i];
 
-		fetch_ahead(state, page, i + ROWS_AHEAD);
+		fetch_ahead(state, asking, page, i + ROWS_AHEAD);
 		look_at(state, page, offset);
 		if (!row_number(state, asking, filter, desc, &numbers[n]))
 			continue;
