@@ -142,6 +142,8 @@ probe_exec(CustomScanState *css)
 				continue;
 			if (filter->off)
 				n_off++;
+			else if (filter->is_integer)	/* nothing is allocated */
+				passes = row_passes(&state->asking[i], filter, slot);
 			else
 			{
 				MemoryContext caller = MemoryContextSwitchTo(econtext->ecxt_per_tuple_memory);
