@@ -197,6 +197,8 @@ bfindex_is(Relation relation)
 
 #include <signal.h>
 
+#include "access/xlog.h"
+
 static char *bfindex_test_place;
 
 void
@@ -206,11 +208,20 @@ bfindex_define_test_stop(void)
 							   PGC_SUSET, 0, NULL, NULL, NULL);
 }
 
-/* Stop the server as pg_ctl stop -m immediate does. */
+/*
+ * Stop the server as pg_ctl stop -m immediate does: what was logged just before is
+ * lost, or, if the name of the place is followed by ", flushed", is not.
+ */
 void
 bfindex_test_stop(const char *place)
 {
-	if (bfindex_test_place == NULL || strcmp(bfindex_test_place, place) != 0)
+	size_t		length = strlen(place);
+
+	if (bfindex_test_place == NULL || strncmp(bfindex_test_place, place, length) != 0)
+		return;
+	if (strcmp(bfindex_test_place + length, ", flushed") == 0)
+		XLogFlush(GetXLogInsertRecPtr());
+	else if (bfindex_test_place[length] != '\0')
 		return;
 	kill(PostmasterPid, SIGQUIT);
 	for (;;)

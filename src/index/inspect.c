@@ -87,7 +87,7 @@ inspect_open(Oid oid)
 	ask_refuse_in_recovery(inspected.heap);
 
 	/* one that CREATE INDEX CONCURRENTLY has not built, or not yet */
-	if (!inspected.index->rd_index->indisready || RelationGetNumberOfBlocks(inspected.index) == 0)
+	if (!inspected.index->rd_index->indisready)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("index \"%s\" is not built yet", RelationGetRelationName(inspected.index)),

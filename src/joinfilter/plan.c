@@ -306,7 +306,10 @@ trace(Edit *edit, Plan *plan, AttrNumber number, List *sources)
 	if (column == NULL || node_is_volatile(edit, plan))
 		return sources;
 
-	/* an Append talks to an asynchronous scan directly: there is no room between them */
+	/*
+	 * an Append talks to an asynchronous scan directly: there is no room
+	 * between them
+	 */
 	if (plan->async_capable)
 		return sources;
 	switch (nodeTag(plan))
@@ -349,7 +352,11 @@ trace(Edit *edit, Plan *plan, AttrNumber number, List *sources)
 		case T_Material:
 		case T_Memoize:
 		case T_Result:
-			/* keys that differ between processes must not make a table that they share */
+
+			/*
+			 * keys that differ between processes must not make a table that
+			 * they share
+			 */
 			if (column->varno != OUTER_VAR || outerPlan(plan) == NULL || (IsA(plan, Hash) && plan->parallel_aware))
 				return sources;
 			return trace(edit, outerPlan(plan), column->varattno, sources);
@@ -382,7 +389,8 @@ same_scans(List *a, List *b)
 /* One pair of keys of a join. */
 typedef struct Pair
 {
-	Expr	   *outer;			/* as the join has it: a column, perhaps relabelled */
+	Expr	   *outer;			/* as the join has it: a column, perhaps
+								 * relabelled */
 	Expr	   *inner;
 	JoinKey		outer_key;
 	JoinKey		inner_key;
@@ -590,6 +598,8 @@ asking(Edit *edit, Plan *plan)
 {
 	ListCell   *cell;
 
+	if (plan == NULL)
+		return NULL;
 	foreach(cell, edit->probed)
 	{
 		Probed	   *probed = lfirst(cell);
@@ -645,7 +655,7 @@ may_be_inlined(RangeTblEntry *rte)
 	{
 		Node	   *call = lfirst_node(RangeTblFunction, cell)->funcexpr;
 		HeapTuple	tuple = IsA(call, FuncExpr) ?
-			SearchSysCache1(PROCOID, ObjectIdGetDatum(((FuncExpr *) call)->funcid)) : NULL;
+		SearchSysCache1(PROCOID, ObjectIdGetDatum(((FuncExpr *) call)->funcid)) : NULL;
 		bool		is_sql = HeapTupleIsValid(tuple) && ((Form_pg_proc) GETSTRUCT(tuple))->prolang == SQLlanguageId;
 
 		if (HeapTupleIsValid(tuple))
@@ -714,7 +724,7 @@ joinfilter_planner(BF_PLANNER_PARAMETERS)
 	/* the planner takes the query apart */
 	bool		batches = joinfilter_enabled && joinfilter_batches && !has_security((Node *) parse, NULL);
 	PlannedStmt *stmt = previous_planner_hook != NULL ? previous_planner_hook(BF_PLANNER_ARGUMENTS) :
-		standard_planner(BF_PLANNER_ARGUMENTS);
+	standard_planner(BF_PLANNER_ARGUMENTS);
 
 	if (joinfilter_enabled)
 		edit_plan(stmt, batches && !stmt->dependsOnRole);

@@ -345,7 +345,10 @@ scan_begin(CustomScanState *css, EState *estate, int eflags)
 	ListCell   *cell;
 	int			i = 0;
 
-	/* rows are returned where they are, in the buffer; the server expected copies */
+	/*
+	 * rows are returned where they are, in the buffer; the server expected
+	 * copies
+	 */
 	bf_init_scan_slot(estate, &css->ss, RelationGetDescr(css->ss.ss_currentRelation), &TTSOpsBufferHeapTuple);
 	ExecAssignScanProjectionInfoWithVarno(&css->ss, (int) plan->scan.scanrelid);
 	css->ss.ps.qual = ExecInitQual(plan->scan.plan.qual, &css->ss.ps);
