@@ -16,6 +16,7 @@ use POSIX qw(strftime);
 use Time::HiRes qw(time usleep);
 
 require './bench/index.pl';	# cases about indexes
+require './bench/joins.pl';	# and about filters in hash joins
 
 my %option = (scale => 1, rounds => 3, only => '.');
 while (@ARGV)
@@ -252,12 +253,18 @@ sub judge
 		$case->{target} = "<= $case->{limit}";
 		$case->{met} = $case->{best} <= $case->{limit};
 	}
+	if ($case->{none})
+	{
+		$case->{target} = 'none';
+		$case->{met} = $case->{best} == 0;
+	}
 	return unless $case->{peer};
 	my $peer = $by_name->{"$case->{group}|$case->{peer}"} or return;
 
-	if ($case->{least})
+	if (defined $case->{least})
 	{
 		$case->{ratio} = $peer->{best} / $case->{best};
+		return unless $case->{least};	# how many times faster, without a goal
 		$case->{target} = ">= $case->{least}";
 		$case->{met} = $case->{ratio} >= $case->{least};
 		return;
@@ -283,7 +290,7 @@ sub report
 	open my $csv, '>', "$OUT/$date.csv" or die "$OUT: $!\n";
 	open my $md, '>', "$OUT/$date.md" or die "$OUT: $!\n";
 	print $csv "group,case,best,median,peer,ratio,target,met,buffers a row,memory MB,unit\n";
-	print $md "# Benchmark of $date\n\n$machine\n\nBest of $option{rounds} interleaved rounds (builds: two more); scale $option{scale} ($KEYS keys of 16 characters). "
+	print $md "# Benchmark of $date\n\n$machine\n\nBest of $option{rounds} interleaved rounds (builds and joins: two more); scale $option{scale} ($KEYS keys of 16 characters). "
 	  . "Ratios \"<=\" are times over the peer's, \">=\" how many times faster than it. Noise is about 10 %.\n";
 	for my $case (@cases)
 	{
@@ -305,9 +312,10 @@ sub report
 	core($md, $csv) if 'core' =~ /$option{only}/;
 	close $csv or die "$!\n";
 	close $md or die "$!\n";
-	for my $group (grep { !/^index/ } sort keys %groups)
+	joins_chart($date, @cases);
+	for my $group (grep { !/^index|^joins: (star|of no use)/ } sort keys %groups)
 	{
-		chart($date, $group, grep { $_->{group} eq $group && defined $_->{ratio} } @cases);
+		chart($date, $group, grep { $_->{group} eq $group && defined $_->{target} && defined $_->{ratio} } @cases);
 	}
 	return;
 }
@@ -461,6 +469,7 @@ sub main
 		}
 	}
 	push @cases, index_cases(\%option, sub { printf STDERR "\r%5ds passed  %-60.60s", time - $started, "index, @_"; });
+	push @cases, joins_cases(\%option, sub { printf STDERR "\r%5ds passed  %-60.60s", time - $started, "@_"; });
 	my %by_name = map { ("$_->{group}|$_->{name}" => $_) } @cases;
 	judge($_, \%by_name) for @cases;
 	report($date, @cases);

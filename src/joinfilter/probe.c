@@ -33,6 +33,8 @@ typedef struct ProbeState
 	CustomScanState css;
 	int			n;
 	Asking	   *asking;
+	ExecProcNodeMtd usual;		/* while rows are only passed on: how this
+								 * node was executed before */
 } ProbeState;
 
 static const CustomScanMethods probe_methods;
@@ -110,6 +112,13 @@ row_passes(const Asking *asking, JoinFilter *filter, TupleTableSlot *slot)
 	return join_filter_test(filter, number);
 }
 
+/* All filters are switched off: what is left of the node is a call. */
+static TupleTableSlot *
+pass_on(PlanState *node)
+{
+	return ExecProcNode(outerPlanState(node));
+}
+
 static TupleTableSlot *
 probe_exec(CustomScanState *css)
 {
@@ -121,20 +130,34 @@ probe_exec(CustomScanState *css)
 	{
 		TupleTableSlot *slot = ExecProcNode(outerPlanState(css));
 		bool		passes = true;
-		MemoryContext caller;
+		int			n_off = 0;
 
 		if (TupIsNull(slot))
 			return slot;
-		caller = MemoryContextSwitchTo(econtext->ecxt_per_tuple_memory);
 		for (int i = 0; i < state->n && passes; i++)
 		{
 			JoinFilter *filter = (JoinFilter *) DatumGetPointer(params[state->asking[i].paramid].value);
 
-			if (filter != NULL && !filter->off)
+			if (filter == NULL)
+				continue;
+			if (filter->off)
+				n_off++;
+			else if (filter->is_integer)	/* nothing is allocated */
 				passes = row_passes(&state->asking[i], filter, slot);
+			else
+			{
+				MemoryContext caller = MemoryContextSwitchTo(econtext->ecxt_per_tuple_memory);
+
+				passes = row_passes(&state->asking[i], filter, slot);
+				MemoryContextSwitchTo(caller);
+				ResetExprContext(econtext);
+			}
 		}
-		MemoryContextSwitchTo(caller);
-		ResetExprContext(econtext);
+		if (n_off == state->n)
+		{
+			state->usual = css->ss.ps.ExecProcNodeReal;
+			ExecSetExecProcNode(&css->ss.ps, pass_on);
+		}
 		if (passes)
 			return slot;
 		InstrCountFiltered2(css, 1);
@@ -145,6 +168,13 @@ probe_exec(CustomScanState *css)
 static void
 probe_rescan(CustomScanState *css)
 {
+	ProbeState *state = (ProbeState *) css;
+
+	if (state->usual != NULL)
+	{
+		ExecSetExecProcNode(&css->ss.ps, state->usual);
+		state->usual = NULL;
+	}
 	if (outerPlanState(css)->chgParam == NULL)
 		ExecReScan(outerPlanState(css));
 }

@@ -40,6 +40,9 @@ typedef struct Asking
 	int			paramid;
 	int			n_keys;
 	AttrNumber *columns;
+	int			offset;			/* where the only key begins in every row
+								 * without NULLs, or -1 */
+	int			bytes;			/* its length */
 } Asking;
 
 typedef struct BatchScanState
@@ -123,6 +126,84 @@ row_number(BatchScanState *state, const Asking *asking, JoinFilter *filter, Tupl
 	return true;
 }
 
+/*
+ * Start to read a row of the page that is looked at some rows later: its header, and
+ * its key where that may lie in the cache line after.
+ */
+static inline void
+fetch_ahead(const BatchScanState *state, const Asking *asking, Page page, int i)
+{
+	const char *row;
+
+	if (i >= state->selected)
+		return;
+	row = (const char *) PageGetItem(page, PageGetItemId(page, state->selection[i]));
+	bf_prefetch(row + offsetof(HeapTupleHeaderData, t_infomask2));
+	bf_prefetch(row + MAXALIGN(SizeofHeapTupleHeader) + Max(asking->offset, 0));
+}
+
+/*
+ * Ask a bitmap for a key whose place in the row is known: nothing is called, and no
+ * branch depends on what is found.  Rows with NULLs, or older than the column, take
+ * the way of all others.
+ */
+static pg_attribute_always_inline void
+ask_bitmap(BatchScanState *state, const Asking *asking, JoinFilter *filter, Page page, TupleDesc desc, int bytes)
+{
+	const uint64 *bits = filter->bits;
+	const bool	modular = filter->kind == JOIN_FILTER_MODULAR;
+	const uint64 low = (uint64) filter->low;
+	const uint64 span = (uint64) filter->high - low;
+	const uint64 base = modular ? 0 : low;
+	const uint64 mask = modular ? filter->mask : PG_UINT64_MAX;
+	const int	offset = asking->offset;
+	const uint64 asked_before = filter->asked;
+	int			n = state->selected;
+	int			others = 0;
+	int			others_kept = 0;
+	int			kept = 0;
+
+	for (int i = 0; i < n; i++)
+	{
+		OffsetNumber row = state->selection[i];
+		HeapTupleHeader header = (HeapTupleHeader) PageGetItem(page, PageGetItemId(page, row));
+		uint64		number;
+		bool		found;
+
+		fetch_ahead(state, asking, page, i + ROWS_AHEAD);
+		if (unlikely((header->t_infomask & HEAP_HASNULL) || HeapTupleHeaderGetNatts(header) < asking->columns[0]))
+		{
+			look_at(state, page, row);
+			found = row_number(state, asking, filter, desc, &number) && join_filter_test(filter, number);
+			others++;
+			others_kept += found;
+		}
+		else
+		{
+			const char *key = (const char *) header + header->t_hoff + offset;
+			uint64		place;
+			bool		within;
+
+			if (bytes == 8)
+				number = *(const uint64 *) key;
+			else if (bytes == 4)
+				number = (uint64) (int64) *(const int32 *) key;
+			else
+				number = (uint64) (int64) *(const int16 *) key;
+			within = number - low <= span;
+			place = within ? (number - base) & mask : 0;
+			found = (bits[place / 64] >> place % 64) & within;
+		}
+		state->selection[kept] = row;
+		kept += found;
+	}
+	state->selected = kept;
+	filter->asked += (uint64) (n - others);
+	filter->passed += (uint64) (kept - others_kept);
+	if (asked_before < JOIN_FILTER_SAMPLE && filter->asked >= JOIN_FILTER_SAMPLE)
+		join_filter_judge(filter);
+}
+
 /* Keep those of the selected rows that may have a partner. */
 static void
 ask_filter(BatchScanState *state, const Asking *asking, JoinFilter *filter, Page page, TupleDesc desc)
@@ -130,14 +211,29 @@ ask_filter(BatchScanState *state, const Asking *asking, JoinFilter *filter, Page
 	uint64		numbers[MaxHeapTuplesPerPage];
 	int			n = 0;
 	int			kept = 0;
-	bool		prefetch = filter->kind == JOIN_FILTER_LINES;
+	bool		prefetch;
 
+	if (unlikely(filter->shared != NULL))
+		join_shared_open(filter);
+	prefetch = filter->kind == JOIN_FILTER_LINES;
+	for (int i = 0; i < ROWS_AHEAD; i++)
+		fetch_ahead(state, asking, page, i);
+	if ((filter->kind == JOIN_FILTER_BITMAP || filter->kind == JOIN_FILTER_MODULAR) &&
+		asking->offset >= 0 && filter->outer[0].key.integer_bytes == asking->bytes)
+	{
+		if (asking->bytes == 8)
+			ask_bitmap(state, asking, filter, page, desc, 8);
+		else if (asking->bytes == 4)
+			ask_bitmap(state, asking, filter, page, desc, 4);
+		else
+			ask_bitmap(state, asking, filter, page, desc, 2);
+		return;
+	}
 	for (int i = 0; i < state->selected; i++)
 	{
 		OffsetNumber offset = state->selection[i];
 
-		if (i + ROWS_AHEAD < state->selected)
-			bf_prefetch(PageGetItem(page, PageGetItemId(page, state->selection[i + ROWS_AHEAD])));
+		fetch_ahead(state, asking, page, i + ROWS_AHEAD);
 		look_at(state, page, offset);
 		if (!row_number(state, asking, filter, desc, &numbers[n]))
 			continue;
@@ -204,6 +300,43 @@ scan_create(CustomScan *plan)
 	return (Node *) state;
 }
 
+/* Where a column begins in every row without NULLs; -1 if that differs from row to row. */
+static int
+fixed_offset(TupleDesc desc, AttrNumber column)
+{
+	int			offset = 0;
+
+	for (int i = 0; i < column; i++)
+	{
+		Form_pg_attribute attribute = TupleDescAttr(desc, i);
+
+		if (attribute->attlen <= 0)
+			return -1;
+		offset = (int) att_align_nominal(offset, attribute->attalign);
+		if (i < column - 1)
+			offset += attribute->attlen;
+	}
+	return offset;
+}
+
+/*
+ * Ask first what is read most easily: a column behind one of variable length is found
+ * by going through those before it.  The order of the others stays.
+ */
+static void
+sort_asking(Asking *asking, int n)
+{
+	for (int i = 1; i < n; i++)
+	{
+		Asking		one = asking[i];
+		int			place = i;
+
+		for (; place > 0 && one.offset >= 0 && asking[place - 1].offset < 0; place--)
+			asking[place] = asking[place - 1];
+		asking[place] = one;
+	}
+}
+
 static void
 scan_begin(CustomScanState *css, EState *estate, int eflags)
 {
@@ -232,7 +365,16 @@ scan_begin(CustomScanState *css, EState *estate, int eflags)
 		asking->columns = palloc(sizeof(AttrNumber) * asking->n_keys);
 		for (int k = 0; k < asking->n_keys; k++)
 			asking->columns[k] = (AttrNumber) list_nth_int(numbers, k + 1);
+		asking->offset = -1;
+		if (asking->n_keys == 1 && asking->columns[0] > 0)
+		{
+			TupleDesc	desc = RelationGetDescr(css->ss.ss_currentRelation);
+
+			asking->offset = fixed_offset(desc, asking->columns[0]);
+			asking->bytes = TupleDescAttr(desc, asking->columns[0] - 1)->attlen;
+		}
 	}
+	sort_asking(state->asking, state->n);
 	state->tuple.t_tableOid = RelationGetRelid(css->ss.ss_currentRelation);
 }
 
