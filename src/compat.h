@@ -170,6 +170,9 @@
 	} while (0)
 #endif
 
+/* A copy of a node; the server's own macro wants a later standard of C since 19. */
+#define bf_copy_object(node)	copyObjectImpl(node)
+
 /* What a planner hook takes and passes on. */
 #if PG_VERSION_NUM >= 190000
 #define BF_PLANNER_PARAMETERS \

@@ -106,7 +106,7 @@ joinfilter_collector_add(CustomScan *collector, int paramid, List *inner_keys, c
 	}
 	collector->custom_private = lappend(collector->custom_private,
 										list_make3(list_make1_int(paramid), inner_list, outer_list));
-	collector->custom_exprs = lappend(collector->custom_exprs, copyObject(inner_keys));
+	collector->custom_exprs = lappend(collector->custom_exprs, bf_copy_object(inner_keys));
 }
 
 /* ----------------------------------------------------------------

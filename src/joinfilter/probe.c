@@ -53,7 +53,7 @@ joinfilter_probe(Plan *scan, int plan_node_id, List *probes)
 		ListCell   *number;
 
 		foreach(number, probe->numbers)
-			keys = lappend(keys, copyObject(((TargetEntry *) list_nth(node->custom_scan_tlist, lfirst_int(number) - 1))->expr));
+			keys = lappend(keys, bf_copy_object(((TargetEntry *) list_nth(node->custom_scan_tlist, lfirst_int(number) - 1))->expr));
 		node->custom_private = lappend(node->custom_private, lcons_int(probe->paramid, list_copy(probe->numbers)));
 		node->custom_exprs = lappend(node->custom_exprs, keys);
 	}

@@ -85,7 +85,7 @@ joinfilter_batched_scan(SeqScan *from, List *probes)
 		foreach(column, probe->columns)
 			numbers = lappend_int(numbers, lfirst_node(Var, column)->varattno);
 		result->custom_private = lappend(result->custom_private, numbers);
-		result->custom_exprs = lappend(result->custom_exprs, copyObject(probe->columns));
+		result->custom_exprs = lappend(result->custom_exprs, bf_copy_object(probe->columns));
 	}
 	result->methods = &scan_methods;
 	return result;
