@@ -128,8 +128,8 @@ hashes_radix_sort(bf_host host, uint64_t *hashes, size_t n, uint32_t *next)
 #undef BUCKET
 	if (largest < SHORT_PIECE)
 	{
-		hashes_insertion_sort(hashes, n, 1);	/* no element is far from its
-											 * place */
+		/* no element is far from its place */
+		hashes_insertion_sort(hashes, n, 1);
 		return;
 	}
 	for (size_t b = 0, start = 0; b < buckets; b++)
