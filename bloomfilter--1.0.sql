@@ -133,10 +133,13 @@ CREATE FUNCTION bloom_contains_all(filter bloom, keys anyarray) RETURNS boolean
   AS 'MODULE_PATHNAME', 'filter_contains_all' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 CREATE FUNCTION bloom_contains_each(filter bloom, keys anyarray) RETURNS boolean[]
   AS 'MODULE_PATHNAME', 'filter_contains_each' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION bloom_missing(filter bloom, keys anycompatiblearray) RETURNS anycompatiblearray
+  AS 'MODULE_PATHNAME', 'filter_missing' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
 COMMENT ON FUNCTION bloom_contains_any(bloom, anyarray) IS 'can any of the keys have been added?';
 COMMENT ON FUNCTION bloom_contains_all(bloom, anyarray) IS 'can all of the keys have been added?';
 COMMENT ON FUNCTION bloom_contains_each(bloom, anyarray) IS 'for each of the keys: can it have been added?';
+COMMENT ON FUNCTION bloom_missing(bloom, anycompatiblearray) IS 'the keys of an array that were certainly not added, each once';
 
 ------------------------------------------------------------------
 -- bloom: sets
@@ -339,10 +342,13 @@ CREATE FUNCTION cuckoo_contains_all(filter cuckoo, keys anyarray) RETURNS boolea
   AS 'MODULE_PATHNAME', 'filter_contains_all' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 CREATE FUNCTION cuckoo_contains_each(filter cuckoo, keys anyarray) RETURNS boolean[]
   AS 'MODULE_PATHNAME', 'filter_contains_each' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION cuckoo_missing(filter cuckoo, keys anycompatiblearray) RETURNS anycompatiblearray
+  AS 'MODULE_PATHNAME', 'filter_missing' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
 COMMENT ON FUNCTION cuckoo_contains_any(cuckoo, anyarray) IS 'can any of the keys have been added?';
 COMMENT ON FUNCTION cuckoo_contains_all(cuckoo, anyarray) IS 'can all of the keys have been added?';
 COMMENT ON FUNCTION cuckoo_contains_each(cuckoo, anyarray) IS 'for each of the keys: can it have been added?';
+COMMENT ON FUNCTION cuckoo_missing(cuckoo, anycompatiblearray) IS 'the keys of an array that were certainly not added, each once';
 
 ------------------------------------------------------------------
 -- cuckoo: sums
