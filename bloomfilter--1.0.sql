@@ -351,10 +351,12 @@ COMMENT ON FUNCTION cuckoo_contains_each(cuckoo, anyarray) IS 'for each of the k
 COMMENT ON FUNCTION cuckoo_missing(cuckoo, anycompatiblearray) IS 'the keys of an array that were certainly not added, each once';
 
 ------------------------------------------------------------------
--- cuckoo: sums
+-- cuckoo: sums and differences
 ------------------------------------------------------------------
 
 CREATE FUNCTION cuckoo_merge(a cuckoo, b cuckoo) RETURNS cuckoo
+  AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION cuckoo_subtract(a cuckoo, b cuckoo) RETURNS cuckoo
   AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 CREATE FUNCTION cuckoo_merge_agg_transition(cuckoo, cuckoo) RETURNS cuckoo
   AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
@@ -366,6 +368,7 @@ CREATE AGGREGATE cuckoo_merge_agg(filter cuckoo) (
   PARALLEL = SAFE);
 
 COMMENT ON FUNCTION cuckoo_merge(cuckoo, cuckoo) IS 'filter of the keys of both, counts added up';
+COMMENT ON FUNCTION cuckoo_subtract(cuckoo, cuckoo) IS 'filter of the keys of a without those of b, which a must contain: the inverse of cuckoo_merge';
 COMMENT ON FUNCTION cuckoo_merge_agg_transition(cuckoo, cuckoo) IS 'aggregate transition function';
 COMMENT ON FUNCTION cuckoo_merge_agg_final(cuckoo) IS 'aggregate final function';
 COMMENT ON AGGREGATE cuckoo_merge_agg(cuckoo) IS 'filter of the keys of all of the filters, counts added up';
