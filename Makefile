@@ -32,7 +32,7 @@ REGRESS_OPTS = --load-extension=bloomfilter --load-extension=citext
 
 # Several sessions, step by step (specs/); left out where regression files are chosen.
 ifneq ($(origin REGRESS), command line)
-ISOLATION = index_skew index_snapshot index_move index_locks index_change
+ISOLATION = new_keys index_skew index_snapshot index_move index_locks index_change
 endif
 ISOLATION_OPTS = --load-extension=bloomfilter
 
