@@ -455,9 +455,7 @@ place_filter(Edit *edit, Hash *hash, List *pairs)
 	}
 	edit->stmt->paramExecTypes = lappend_oid(edit->stmt->paramExecTypes, INTERNALOID);
 	add_probes(edit, pairs, paramid);
-	if (!joinfilter_is_collector(outerPlan(hash)))
-		outerPlan(hash) = (Plan *) joinfilter_collector(hash, edit->next_node_id++);
-	joinfilter_collector_add((CustomScan *) outerPlan(hash), paramid, inner_keys, inner, outer);
+	outerPlan(hash) = (Plan *) joinfilter_collector(hash, edit->next_node_id++, paramid, inner_keys, inner, outer);
 }
 
 static bool
@@ -800,23 +798,6 @@ joinfilter_deparse(CustomScanState *css, List *keys, List *ancestors, ExplainSta
 	foreach(key, keys)
 		appendStringInfo(&text, "%s%s", text.len > 0 ? ", " : "", deparse_expression(lfirst(key), context, prefix, false));
 	return text.data;
-}
-
-/* Which filters a node asks, and how many rows they have dropped. */
-void
-joinfilter_explain_probes(CustomScanState *css, List *numbers, List *keys, List *ancestors, ExplainState *es)
-{
-	List	   *texts = NIL;
-	ListCell   *number_cell;
-	ListCell   *key_cell;
-
-	forboth(number_cell, numbers, key_cell, keys)
-		texts = lappend(texts, psprintf("$%d (%s)", linitial_int(lfirst(number_cell)),
-										joinfilter_deparse(css, lfirst(key_cell), ancestors, es)));
-	ExplainPropertyList("Join Filter", texts, es);
-	if (es->analyze && css->ss.ps.instrument != NULL && css->ss.ps.instrument->nloops > 0)
-		ExplainPropertyFloat("Rows Removed by Join Filter", NULL,
-							 css->ss.ps.instrument->nfiltered2 / css->ss.ps.instrument->nloops, 0, es);
 }
 
 /* ----------------------------------------------------------------
