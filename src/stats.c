@@ -149,7 +149,7 @@ cuckoo_stats(PG_FUNCTION_ARGS)
 	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(desc, values, nulls)));
 }
 
-/* What a full filter of so many such layers costs: bytes, bits per key, and `third`. */
+/* What a full filter of this number of equal layers costs: bytes, bits per key, and `third`. */
 static Datum
 plan_record(FunctionCallInfo fcinfo, bf_layer layer, int layers, int32 third)
 {

@@ -541,7 +541,10 @@ check_difference(Subject *subject, Subject *other, uint8_t fault)
 	CHECK(possible, "a part of the sum cannot be subtracted");
 	check_bytes(&left, rest);
 
-	/* in a table of the same size the bytes are those of the same multiset in order */
+	/*
+	 * in a table of the same size the bytes are those of the same multiset in
+	 * order
+	 */
 	open_valid(&was, a, BF_KIND_CUCKOO);
 	open_valid(&is, rest, BF_KIND_CUCKOO);
 	if (was.layer[0].capacity != is.layer[0].capacity || !same_counts(&left, &own))

@@ -1111,6 +1111,69 @@ test_class_of_failed_change(void)
 	free(hashes);
 }
 
+/*
+ * A change that is said to leave the bytes as they are does so, and of a Bloom filter no
+ * other does: keys that are there, that are not, and that are in older layers.
+ */
+static void
+test_void_changes(void)
+{
+	enum
+	{
+		N = 400, CHANGES = 300
+	};
+	uint64_t	hashes[N];
+	unsigned	voids[2][5] = {{0}};
+	unsigned	others[2][5] = {{0}};
+
+	for (size_t i = 0; i < N; i++)
+		hashes[i] = next_random();
+	for (unsigned kind = 0; kind < 5; kind++)
+	{
+		bf_mutable	filter;
+		bool		cuckoo = kind == 4;
+
+		if (cuckoo)
+			bf_cuckoo_start(&filter.cuckoo, test_host, bf_table_for(20, 0.01, 2), 20, 0.01);
+		else
+		{
+			unsigned	growth = kind == 0 ? 0 : kind == 1 ? 2 : 1;
+			unsigned	max_layers = kind == 2 ? 3 : kind == 3 ? 2 : 0;
+
+			bf_bloom_start(&filter.bloom, test_host, (bf_size) {bf_first_shape(60, 0.01, growth, max_layers), 60}, 0.01);
+			filter.header.growth = (uint8_t) growth;
+			filter.header.max_layers = (uint8_t) max_layers;
+		}
+		for (unsigned i = 0; i < CHANGES; i++)
+		{
+			bool		removes = cuckoo && next_random() % 2 == 0;
+			size_t		n = 1 + next_random() % 3;
+			size_t		range = i < CHANGES / 2 ? 2 + i : N - n;
+			Operation	operation = {.filter = &filter, .change = removes ? BF_REMOVE : BF_ADD, .class = &key_classes[0],
+			.hashes = hashes + next_random() % (range < N - n ? range : N - n), .n = n};
+			Bytes		before = flat(&filter);
+			bool		is_void = change_is_void(&operation, before);
+
+			change_own(&operation);
+			check_void(&operation, before, is_void);
+			is_void ? voids[removes][kind]++ : others[removes][kind]++;
+			for (size_t j = 0; j < n && !removes; j++)
+				CHECK(bf_mutable_contains(&filter, operation.hashes[j]), "a key is lost");
+			bytes_free(before);
+		}
+		bf_mutable_free(&filter);
+		host_clean();
+	}
+	for (unsigned kind = 0; kind < 5; kind++)
+	{
+		bool		removes = kind == 4;
+
+		CHECK(voids[removes][kind] > 10 && others[removes][kind] > 10, "kind %u: %u void, %u not", kind,
+			  voids[removes][kind], others[removes][kind]);
+	}
+	CHECK(voids[0][4] == 0, "adding to a cuckoo filter counts");
+}
+
 /* The sum or difference of two cuckoo filters, given as bytes, in a form without order. */
 static Bytes
 combine_cuckoos(Bytes left, Bytes right, void (*combine) (void *), bool *possible)
@@ -1322,6 +1385,7 @@ main(void)
 	test_table_moves();
 	test_cancelled_sort();
 	test_class_of_failed_change();
+	test_void_changes();
 	test_subtraction();
 	test_partial_states();
 	printf("core: %d passed, %d failed\n", passed, failed);
