@@ -3,6 +3,7 @@
 #   make, make install, make installcheck   as with any extension
 #   make unit                               the core's tests, without a server
 #   make lint                               what compilers and checkers say
+#   make dist                               the archive for PGXN, of the last commit
 #
 # `./script/test` does all of it from nothing on a throwaway cluster.
 
@@ -52,6 +53,12 @@ override with_llvm := no
 
 EXTRA_CLEAN = test/unit/core_test
 
+# Built outside of the source tree (VPATH, as pg_buildext does for each major), the
+# objects go to folders of the same names.
+ifdef VPATH
+$(shell mkdir -p $(sort $(dir $(OBJS))))
+endif
+
 PG_CONFIG ?= pg_config
 PGXS := $(shell $(PG_CONFIG) --pgxs 2>/dev/null)
 ifeq ($(wildcard $(PGXS)),)
@@ -75,9 +82,14 @@ UNIT_CFLAGS = -std=gnu11 -O2 -g -DUSE_ASSERT_CHECKING $(SAME_FLOATS) -Wall -Wext
 test/unit/core_test: test/unit/core_test.c test/host.h test/operations.h $(CORE:.o=.c) $(HEADERS_ALL)
 	$(CC) $(UNIT_CFLAGS) $(EXTRA_CFLAGS) -o $@ $< $(CORE:.o=.c) -lm $(EXTRA_LDFLAGS)
 
-.PHONY: unit lint
+.PHONY: unit lint dist
 lint:
 	./script/lint
 
 unit: test/unit/core_test
 	./test/unit/core_test
+
+# PGXN wants versions of three numbers, in the name of the file and of its folder.
+DIST_DIR = .
+dist:
+	git archive --format=zip --prefix=$(EXTENSION)-$(BF_VERSION).0/ -o $(DIST_DIR)/$(EXTENSION)-$(BF_VERSION).0.zip HEAD

@@ -1,10 +1,13 @@
 #!/usr/bin/perl
-# test/docs.pl [--accept] FILE.md...
+# test/docs.pl [--accept] [--citus] FILE.md...
 #
 # Run the examples of the documentation.  Every block marked ```sql is executed;
 # a block marked ```text right after it is what psql must print.  The blocks of
 # a file run in order, in one session and a fresh database that has the
 # extension.  A block without output must not raise an error.
+#
+# Blocks marked ```sql citus are left out.  With --citus they are what is run, in the
+# database at hand and nothing else; see test/citus.
 #
 # Every function that users call has to occur in an example of the reference.
 #
@@ -15,6 +18,7 @@ use warnings;
 
 my $failures = 0;
 my $accept = @ARGV && $ARGV[0] eq '--accept' ? shift @ARGV : undef;
+my $citus = @ARGV && $ARGV[0] eq '--citus' ? shift @ARGV : undef;
 
 sub psql
 {
@@ -26,6 +30,7 @@ sub psql
 	close $out;
 	my $output = `psql -X -q -d $database -f $file 2>&1`;
 	$output =~ s/^psql:\Q$file\E:\d+: //mg;
+	$output =~ s/\Q$ENV{PGTMP}\E(:| port=)\d+/worker${1}5432/g;	# which of the workers is chance
 	return $output;
 }
 
@@ -48,13 +53,13 @@ sub check_file
 	while (my $line = <$in>)
 	{
 		push @lines, $line;
-		if (!defined $language && $line =~ /^```(\w+)\s*$/)
+		if (!defined $language && $line =~ /^```(\w+(?: citus)?)\s*$/)
 		{
 			($language, $body) = ($1, '');
 		}
 		elsif (defined $language && $line =~ /^```\s*$/)
 		{
-			if ($language eq 'sql')
+			if ($language eq ($citus ? 'sql citus' : 'sql'))
 			{
 				push @blocks, { line => $. + 1, sql => $body };
 				$blank_only = 1;
@@ -62,6 +67,10 @@ sub check_file
 			elsif ($language eq 'text' && $blank_only)
 			{
 				$blocks[-1]{expected} = $body;
+				$blank_only = 0;
+			}
+			else
+			{
 				$blank_only = 0;
 			}
 			undef $language;
@@ -78,9 +87,10 @@ sub check_file
 	close $in;
 	return '' unless @blocks;
 
-	psql('postgres', "DROP DATABASE IF EXISTS docs;\nCREATE DATABASE docs;\n");
-	psql('docs', "CREATE EXTENSION bloomfilter;\n") unless $blocks[0]{sql} =~ /CREATE EXTENSION/;
-	my $output = psql('docs', join('', map { "\\echo \@\@block\n$_->{sql}\n" } @blocks));
+	my $database = $citus ? $ENV{PGDATABASE} : 'docs';
+	psql('postgres', "DROP DATABASE IF EXISTS docs;\nCREATE DATABASE docs;\n") unless $citus;
+	psql($database, "CREATE EXTENSION bloomfilter;\n") unless $blocks[0]{sql} =~ /CREATE EXTENSION/;
+	my $output = psql($database, join('', map { "\\echo \@\@block\n$_->{sql}\n" } @blocks));
 	my @outputs = split /^\@\@block\n/m, $output;
 	shift @outputs;
 
@@ -96,7 +106,7 @@ sub check_file
 		if ($accept && $got !~ /^ERROR:.*(?:syntax error|does not exist|is ambiguous)/m && defined $block->{expected})
 		{
 			my $text = join '', @lines;
-			my $shown = "```sql\n$block->{sql}```\n```text\n";
+			my $shown = ($citus ? "```sql citus" : "```sql") . "\n$block->{sql}```\n```text\n";
 			my $place = index $text, "$shown$block->{expected}```";
 
 			substr($text, $place + length $shown, length $block->{expected}) = $got;
@@ -123,6 +133,8 @@ for my $path (@ARGV)
 	my $sql = check_file($path);
 	$reference .= $sql if $path =~ /reference/;
 }
+
+exit($failures > 0) if $citus;
 
 # support functions: input and output, aggregates' and operators' machinery
 my $names = `psql -XAt -d docs -c "

@@ -6,7 +6,8 @@
  * CONCURRENTLY replaces an index by another one.  It includes partitions and
  * children.  "No" is relied upon, so every table that has no index which can say it
  * counts as a "yes": partial indexes, such as are not valid or not yet usable for
- * our snapshots, foreign partitions, partitions without an index.
+ * our snapshots, foreign partitions, partitions without an index, tables whose rows
+ * Citus has put elsewhere.
  *
  * Who asks must be allowed to read the column.  The answer does not depend on
  * policies, so where row-level security applies it is refused.
@@ -17,6 +18,7 @@
  */
 #include "../compat.h"
 
+#include "access/genam.h"
 #include "access/htup_details.h"
 #include "access/relation.h"
 #include "access/table.h"
@@ -27,6 +29,7 @@
 #include "catalog/pg_inherits.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_index.h"
+#include "catalog/pg_namespace.h"
 #include "catalog/pg_type.h"
 #include "commands/defrem.h"
 #include "funcapi.h"
@@ -36,6 +39,7 @@
 #include "utils/acl.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
+#include "utils/fmgroids.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
@@ -174,6 +178,34 @@ ask_refuse_in_recovery(Relation table)
 				 errmsg("cannot access temporary or unlogged relations during recovery")));
 }
 
+/*
+ * Has Citus put the rows of this table elsewhere?  Under the name of a table that it
+ * distributes it leaves an empty one with empty indexes, on each node, and lists it in
+ * a catalog.  Queries never read those; functions that open a table by its OID do, and
+ * would say "no" for every key.
+ */
+bool
+ask_rows_are_elsewhere(Oid table)
+{
+	Oid			catalog = get_relname_relid("pg_dist_partition", PG_CATALOG_NAMESPACE);
+	Oid			index = get_relname_relid("pg_dist_partition_logical_relid_index", PG_CATALOG_NAMESPACE);
+	AttrNumber	column = OidIsValid(catalog) ? get_attnum(catalog, "logicalrelid") : InvalidAttrNumber;
+	Relation	relation;
+	SysScanDesc scan;
+	ScanKeyData key;
+	bool		result;
+
+	if (column == InvalidAttrNumber)
+		return false;
+	relation = table_open(catalog, AccessShareLock);
+	ScanKeyInit(&key, column, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(table));
+	scan = systable_beginscan(relation, index, OidIsValid(index), NULL, 1, &key);
+	result = HeapTupleIsValid(systable_getnext(scan));
+	systable_endscan(scan);
+	table_close(relation, AccessShareLock);
+	return result;
+}
+
 /* Add a table with rows of its own. */
 static void
 add_table(Asked *asked, Oid oid, Oid named, bool *found)
@@ -186,7 +218,9 @@ add_table(Asked *asked, Oid oid, Oid named, bool *found)
 	{
 		AttrNumber	column = OidIsValid(named) ? InvalidAttrNumber : get_attnum(oid, asked->column);
 
-		asked->tables[asked->n++] = (AskedTable) {oid, find_index(table, column, named, found)};
+		Oid			index = find_index(table, column, named, found);
+
+		asked->tables[asked->n++] = (AskedTable) {oid, ask_rows_are_elsewhere(oid) ? InvalidOid : index};
 	}
 	table_close(table, NoLock);
 }

@@ -38,6 +38,7 @@ typedef struct Asked
 extern void ask_resolve(Asked *asked, Oid relation, const char *column);
 extern void ask_refuse_secured(const Asked *asked);
 extern void ask_refuse_in_recovery(Relation table);
+extern bool ask_rows_are_elsewhere(Oid table);
 extern bool ask_index_sees_snapshots(Relation index);
 extern bool ask_table(const AskedTable *table, const KeyType *key, uint64 hash);
 

@@ -1,0 +1,20 @@
+# The official image of PostgreSQL with the extension, which is not created: that is
+# for a script in /docker-entrypoint-initdb.d or a CREATE EXTENSION of your own.
+#
+#   docker build --build-arg PG_MAJOR=18 -t postgres-bloomfilter:18 .
+#
+# PG_MAJOR is 15 to 18.  Only the extension's three files are added to the image.
+
+ARG PG_MAJOR=15
+
+FROM postgres:${PG_MAJOR} AS build
+RUN apt-get update && \
+	apt-get install -y --no-install-recommends gcc make libc6-dev libxxhash-dev "postgresql-server-dev-$PG_MAJOR" && \
+	rm -rf /var/lib/apt/lists/*
+WORKDIR /build
+COPY . .
+RUN make PG_CONFIG="/usr/lib/postgresql/$PG_MAJOR/bin/pg_config" && \
+	make PG_CONFIG="/usr/lib/postgresql/$PG_MAJOR/bin/pg_config" install DESTDIR=/stage
+
+FROM postgres:${PG_MAJOR}
+COPY --from=build /stage/ /
