@@ -166,3 +166,15 @@ test('the declarations name what there is', () => {
 	assert.deepEqual(methods.sort(), Object.getOwnPropertyNames(Filter.prototype).filter((name) => name !== 'constructor').sort());
 	assert.deepEqual([...stats.matchAll(/^\t(\w+):/gm)].map((match) => match[1]).sort(), Object.keys(integers.stats()).sort());
 });
+
+test('hash-wasm as a browser loads it, from the file that the README names', async () => {
+	const [, path] = /"hash-wasm": "\.\/(hash-wasm\/[^"]+)"/.exec(readFileSync(new URL('../README.md', import.meta.url), 'utf8'));
+	const source = readFileSync(new URL(`../node_modules/${path}`, import.meta.url));
+	const { createXXHash3 } = await import(`data:text/javascript;base64,${source.toString('base64')}`);
+	const hasher = await createXXHash3();
+
+	assert.equal(hasher.init().update(Uint8Array.of(1, 0, 0, 0, 0, 0, 0, 0)).digest('hex'), '2fbc593564db792e');
+	// and the reader itself asks for nothing else, so for nothing of Node
+	const imports = readFileSync(new URL('../bloomfilter.js', import.meta.url), 'utf8').match(/^import .*$|import\(.*$|require\(.*$/gm);
+	assert.deepEqual(imports, ["import { createXXHash3 } from 'hash-wasm';"]);
+});
