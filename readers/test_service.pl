@@ -75,7 +75,6 @@ sub main
 		CREATE TRIGGER users_added AFTER INSERT OR UPDATE OF id ON users
 		  FOR EACH ROW EXECUTE FUNCTION users_added()");
 	# the log says who asked
-	my $prefix = sql('SHOW log_line_prefix', 'postgres');
 	sql("ALTER SYSTEM SET log_line_prefix = '%d lookup: '", 'postgres');
 	sql('SELECT pg_reload_conf()', 'postgres');
 
