@@ -1,0 +1,828 @@
+/*
+ * bloomfilter.js
+ *		Ask filters of the PostgreSQL extension bloomfilter, in Node or a browser.
+ *
+ * Written from docs/FORMAT.md.  A filter is checked completely when it is parsed, so
+ * that no later question can read outside of it, and it is kept as the bytes it came
+ * as: a filter of 10 MB takes 10 MB.
+ *
+ * Everything here errs on the side of refusing.  "false" must mean that the server would
+ * say false too, so a key that may have lost something on its way here (a number beyond
+ * 2^53, a Date without its microseconds) is an error and not an answer.
+ *
+ * XXH3 is that of the package hash-wasm.  JavaScript has no 64-bit integers that are fast:
+ * BigInt allocates.  So 64-bit numbers are pairs of 32 bits here, `high` and `low`.
+ */
+import { createXXHash3 } from 'hash-wasm';
+
+/** Why a filter cannot be read, or a key cannot be asked for. */
+export class FilterError extends Error {
+	constructor(message) {
+		super(message);
+		this.name = 'FilterError';
+	}
+}
+
+function refuse(message) {
+	throw new FilterError(message);
+}
+
+const LENGTH_WORD = 4;			// counts in sizes and alignment, is not part of the bytes
+const HEADER_BYTES = 28;
+const ENTRY_BYTES = 12;
+const WIDE_BYTES = 2048;
+const LINE_WORDS = 8;
+const LINE_BYTES = 64;
+const LINE_BITS = 512;
+const MAX_BYTES = 2 ** 29;
+const MAX_WORDS = 2 ** 26;
+const MAX_LAYERS = 64;
+const MAX_CAPACITY = 2 ** 40;
+const MAX_GROWTH = 100;
+const MAX_LIST = 12582912;
+const UNFINISHED_WORDS = 34594560;
+const NAMED = 255;
+const LIST = 1;
+const LINES = 2;
+const CUCKOO_LIST = 3;
+const CUCKOO_TABLE = 4;
+const BUCKET_SLOTS = 4;
+const MAX_WINDOW = 1024;
+const MAX_COPIES = 255;
+const NO_SIZE_CODE = 60;
+const SIZE_CODES = { 1: [0, 1], 2: [24, 4], 3: [39, 5], 4: [51, 6] };	// groups: first code, its probes
+
+const CLASSES = [null, 'integer', 'text', 'uuid', 'bytea', 'boolean', 'float', 'numeric', 'date', 'time', 'timetz',
+	'timestamp', 'timestamptz', 'interval', 'inet', 'macaddr', 'macaddr8', 'bit', 'oid', 'money', 'xid8', 'pg_lsn', 'jsonb'];
+
+/* SQL types whose keys can be hashed here, and their classes. */
+const TYPES = new Map(Object.entries({
+	smallint: 'integer', int2: 'integer', integer: 'integer', int: 'integer', int4: 'integer', bigint: 'integer', int8: 'integer',
+	text: 'text', varchar: 'text', 'character varying': 'text', char: 'text', character: 'text', bpchar: 'text', name: 'text', '"char"': 'text',
+	uuid: 'uuid', bytea: 'bytea', boolean: 'boolean', bool: 'boolean',
+	real: 'float', float4: 'float', float: 'float', 'double precision': 'float', float8: 'float',
+	date: 'date', timestamp: 'timestamp', 'timestamp without time zone': 'timestamp',
+	timestamptz: 'timestamptz', 'timestamp with time zone': 'timestamptz',
+}));
+
+// ------------------------------------------------------------------
+// 64-bit arithmetic on halves.  A function whose result is a pair leaves it in these two.
+// ------------------------------------------------------------------
+
+let high = 0;
+let low = 0;
+
+/* The upper half of the product of two 32-bit numbers (a may also be signed).  No intermediate exceeds 2^49. */
+function multiplyHigh(a, b) {
+	return Math.floor(((a >>> 16) * b + Math.floor((a & 0xFFFF) * b / 0x10000)) / 0x10000);
+}
+
+/* high, low = the product modulo 2^64 */
+function multiply64(aHigh, aLow, bHigh, bLow) {
+	high = (multiplyHigh(aLow, bLow) + Math.imul(aHigh, bLow) + Math.imul(aLow, bHigh)) >>> 0;
+	low = Math.imul(aLow, bLow) >>> 0;
+}
+
+/* high, low = mix64 of the format */
+function mix64(h, l) {
+	multiply64(h ^ h >>> 30, l ^ (l >>> 30 | h << 2), 0xBF58476D, 0x1CE4E5B9);
+	h = high;
+	l = low;
+	multiply64(h ^ h >>> 27, l ^ (l >>> 27 | h << 5), 0x94D049BB, 0x133111EB);
+	h = high;
+	l = low;
+	high = (h ^ h >>> 31) >>> 0;
+	low = (l ^ (l >>> 31 | h << 1)) >>> 0;
+}
+
+/* (number of 64 bits * n) div 2^64, for n of 32 bits */
+function scale(h, l, n) {
+	return multiplyHigh(h, n) + ((Math.imul(h, n) >>> 0) + multiplyHigh(l, n) >= 2 ** 32 ? 1 : 0);
+}
+
+// ------------------------------------------------------------------
+// Keys: canonical bytes and their hash
+// ------------------------------------------------------------------
+
+let xxh3 = null;
+const eight = new DataView(new ArrayBuffer(8));
+const eightBytes = new Uint8Array(eight.buffer);
+const encoder = new TextEncoder();
+
+/** Prepares XXH3. Await it once, before the first key is asked for. */
+export async function load() {
+	xxh3 ??= await createXXHash3();
+}
+
+/* high, low = XXH3 of the bytes */
+function hashBytes(bytes) {
+	if (xxh3 === null) refuse('XXH3 is not loaded: await load() before the first question');
+	const digest = xxh3.init().update(bytes).digest('binary');	// most significant byte first
+	high = (digest[0] << 24 | digest[1] << 16 | digest[2] << 8 | digest[3]) >>> 0;
+	low = (digest[4] << 24 | digest[5] << 16 | digest[6] << 8 | digest[7]) >>> 0;
+}
+
+function isBytes(value) {
+	return Object.prototype.toString.call(value) === '[object Uint8Array]';	// also of another window
+}
+
+/* What a key is, for messages. */
+function describe(key) {
+	if (key === null) return 'null';
+	if (Array.isArray(key)) return 'an array';
+	if (typeof key === 'object') return `a ${Object.prototype.toString.call(key).slice(8, -1)}`;
+	return typeof key === 'undefined' ? 'undefined' : `a ${typeof key}`;
+}
+
+function integerBytes(key) {
+	if (typeof key === 'bigint') {
+		if (BigInt.asIntN(64, key) !== key) refuse(`${key} is out of range for bigint`);
+		eight.setBigInt64(0, key, true);
+		return eightBytes;
+	}
+	if (typeof key !== 'number') refuse(`a key of class integer is a number or a BigInt, not ${describe(key)}`);
+	if (!Number.isInteger(key)) refuse(`${key} is not an integer`);
+	if (!Number.isSafeInteger(key)) refuse(`${key} may have been rounded, as it is beyond 2^53: pass a BigInt`);
+	eight.setUint32(0, key >>> 0, true);
+	eight.setInt32(4, Math.floor(key / 2 ** 32), true);
+	return eightBytes;
+}
+
+function textBytes(key) {
+	if (typeof key !== 'string') refuse(`a key of class text is a string, not ${describe(key)}`);
+	if (/[\uD800-\uDFFF]/u.test(key)) refuse('the string has half of a surrogate pair, which no text of PostgreSQL can have');
+	if (key.includes('\0')) refuse('the string has a zero character, which no text of PostgreSQL can have');
+	let length = key.length;
+	while (length > 0 && key.charCodeAt(length - 1) === 0x20) length--;
+	return encoder.encode(key.slice(0, length));
+}
+
+function uuidBytes(key) {
+	if (isBytes(key)) {
+		if (key.length !== 16) refuse(`a uuid has 16 bytes, not ${key.length}`);
+		return key;
+	}
+	if (typeof key !== 'string') refuse(`a key of class uuid is a string or a Uint8Array of 16 bytes, not ${describe(key)}`);
+	// as the server reads it: hyphens after any four digits, braces around all
+	const digits = /^(?:\{((?:[0-9a-f]{4}-?){7}[0-9a-f]{4})\}|((?:[0-9a-f]{4}-?){7}[0-9a-f]{4}))$/i.exec(key);
+	if (digits === null) refuse(`"${key}" is not a uuid`);
+	return Uint8Array.from((digits[1] ?? digits[2]).replaceAll('-', '').match(/../g), (pair) => parseInt(pair, 16));
+}
+
+function byteaBytes(key) {
+	if (!isBytes(key)) refuse(`a key of class bytea is a Uint8Array, not ${describe(key)}`);
+	return key;
+}
+
+function booleanBytes(key) {
+	if (typeof key !== 'boolean') refuse(`a key of class boolean is true or false, not ${describe(key)}`);
+	return integerBytes(key ? 1 : 0);
+}
+
+/*
+ * The filter cannot tell whether its keys were real or double precision.  0.1 as a real is
+ * another number than 0.1 as a double precision, and here both would be written 0.1.
+ */
+function floatBytes(key, type) {
+	if (typeof key !== 'number') refuse(`a key of class float is a number, not ${describe(key)}`);
+	const real = Math.fround(key);
+	if (type === 'real' || type === 'float4') {
+		if (!Number.isFinite(real) && Number.isFinite(key)) refuse(`${key} is out of range for real`);
+		key = real;
+	} else if (type === undefined && !Object.is(real, key)) {
+		refuse(`${key} is not the same as real and as double precision: pass the type of the column as well, 'real' or 'double precision'`);
+	}
+	if (Number.isNaN(key)) eight.setBigUint64(0, 0x7FF8000000000000n, true);
+	else eight.setFloat64(0, key === 0 ? 0 : key, true);	// -0 becomes 0
+	return eightBytes;
+}
+
+/* Days from 2000-01-01 to a date of the Gregorian calendar, extended to all times. */
+function daysOf(yearText, monthText, dayText, bc, key) {
+	const year = bc ? 1 - Number(yearText) : Number(yearText);
+	const month = Number(monthText);
+	const day = Number(dayText);
+	const leap = year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0);
+	const lengths = [31, leap ? 29 : 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
+
+	if (Number(yearText) < 1 || month < 1 || month > 12 || day < 1 || day > lengths[month - 1]) refuse(`"${key}" is not a date of the calendar`);
+	// years that begin in March, so that the leap day is the last
+	const y = month > 2 ? year : year - 1;
+	const dayOfYear = Math.floor((153 * ((month + 9) % 12) + 2) / 5) + day - 1;
+	const days = 365 * y + Math.floor(y / 4) - Math.floor(y / 100) + Math.floor(y / 400) + dayOfYear - 730425;
+	if (days < -2451545) refuse(`"${key}" is out of range: the first day is 4714-11-24 BC`);
+	return days;
+}
+
+const YEAR = '(\\d{4}|[1-9]\\d{4,6})';
+const DATE = new RegExp(`^${YEAR}-(\\d\\d)-(\\d\\d)( BC)?$`);
+const TIMESTAMP = new RegExp(`^${YEAR}-(\\d\\d)-(\\d\\d)[ T](\\d\\d):(\\d\\d)(?::(\\d\\d)(?:\\.(\\d{1,6})0*)?)?` +
+	'(Z|[+-]\\d\\d(?::\\d\\d(?::\\d\\d)?)?)?( BC)?$');
+
+/* 1, -1 or 0 for the two infinities and everything else */
+function infinite(key) {
+	if (key === 'infinity' || key === Infinity) return 1;
+	return key === '-infinity' || key === -Infinity ? -1 : 0;
+}
+
+function dateBytes(key) {
+	if (infinite(key) !== 0) return integerBytes(infinite(key) > 0 ? 2 ** 31 - 1 : -(2 ** 31));
+	if (typeof key !== 'string') refuse(`a key of class date is a string such as '2024-02-29', not ${describe(key)}: a Date is an instant, and which day that is depends on the time zone`);
+	const parts = DATE.exec(key);
+	if (parts === null) refuse(`"${key}" is not a date of the form YYYY-MM-DD`);
+	const days = daysOf(parts[1], parts[2], parts[3], parts[4] !== undefined, key);
+	if (days >= 2145031949) refuse(`"${key}" is out of range: the last day is 5874897-12-31`);
+	return integerBytes(days);
+}
+
+function timestampBytes(key, zoned) {
+	const name = zoned ? 'timestamptz' : 'timestamp';
+	if (infinite(key) !== 0) return integerBytes(infinite(key) > 0 ? 2n ** 63n - 1n : -(2n ** 63n));
+	if (typeof key !== 'string') {
+		refuse(`a key of class ${name} is a string such as '2024-02-29 12:34:56.789012${zoned ? '+00' : ''}', not ${describe(key)}: a Date has no microseconds` +
+			(zoned ? '; if the keys have none either, pass date.toISOString()' : ''));
+	}
+	const parts = TIMESTAMP.exec(key);
+	if (parts === null) refuse(`"${key}" is not a ${name} of the form YYYY-MM-DD HH:MM:SS.ssssss${zoned ? '+HH:MM' : ''}`);
+	const [, year, month, day, hour, minute, second = '00', fraction = '', zone, bc] = parts;
+	if (zoned && zone === undefined) refuse(`"${key}" has no time zone`);
+	if (!zoned && zone !== undefined) refuse(`"${key}" has a time zone, which a timestamp has not`);
+	if (Number(hour) > 23 || Number(minute) > 59 || Number(second) > 59) refuse(`"${key}" has no time of day between 00:00:00 and 23:59:59.999999`);
+	let seconds = Number(hour) * 3600 + Number(minute) * 60 + Number(second);
+	if (zoned && zone !== 'Z') {
+		const [hours, minutes = 0, rest = 0] = zone.slice(1).split(':').map(Number);
+		if (hours > 15 || minutes > 59 || rest > 59) refuse(`"${key}" has a time zone that is out of range`);
+		seconds -= (zone[0] === '-' ? -1 : 1) * (hours * 3600 + minutes * 60 + rest);
+	}
+	const micros = (BigInt(daysOf(year, month, day, bc !== undefined, key)) * 86400n + BigInt(seconds)) * 1000000n + BigInt(fraction.padEnd(6, '0'));
+	if (micros < -211813488000000000n || micros >= 9223371331200000000n) refuse(`"${key}" is out of range for ${name}`);
+	return integerBytes(micros);
+}
+
+const CANONICAL = {
+	integer: integerBytes, text: textBytes, uuid: uuidBytes, bytea: byteaBytes, boolean: booleanBytes, float: floatBytes,
+	date: dateBytes, timestamp: (key) => timestampBytes(key, false), timestamptz: (key) => timestampBytes(key, true),
+};
+
+/* The class of an SQL type. */
+function classOf(type) {
+	if (typeof type !== 'string') refuse(`a type is a string such as 'bigint', not ${describe(type)}`);
+	const name = TYPES.get(type.toLowerCase());
+	if (name === undefined) refuse(`keys of type ${type} cannot be hashed here: take bloom_hash(key) from the server, and ask containsHash`);
+	return name;
+}
+
+/* high, low = the hash of a key of this class */
+function hashOf(key, className, type) {
+	if (key === null || key === undefined) refuse('NULL is in no filter, and the server answers NULL');
+	hashBytes(CANONICAL[className](key, type?.toLowerCase()));
+}
+
+/** What `bloom_hash(key)` returns on the server, for a key of this SQL type. */
+export function bloomHash(key, type) {
+	hashOf(key, classOf(type), type);
+	return BigInt.asIntN(64, BigInt(high) << 32n | BigInt(low));
+}
+
+// ------------------------------------------------------------------
+// Reading and checking
+// ------------------------------------------------------------------
+
+const DIGITS = new Uint8Array(128).fill(255);
+[...'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/'].forEach((digit, value) => { DIGITS[digit.charCodeAt(0)] = value; });
+
+/* Base64 in its one legal form: padded, no white space, no bits to spare. */
+function fromBase64(text) {
+	if (text.startsWith('\\x')) refuse('this is the text of a bytea, not of a filter: pass its bytes');
+	if (text.length % 4 !== 0) refuse('not base64: the length is not a multiple of 4');
+	if (text.length / 4 * 3 - 2 + LENGTH_WORD > MAX_BYTES) refuse('larger than a filter may be');
+	const padding = text.endsWith('==') ? 2 : text.endsWith('=') ? 1 : 0;
+	const digits = text.length - padding;
+	const bytes = new Uint8Array(Math.floor(digits * 3 / 4));
+	let bits = 0;
+	let have = 0;
+	let at = 0;
+
+	for (let i = 0; i < digits; i++) {
+		const code = text.charCodeAt(i);
+		const digit = code < 128 ? DIGITS[code] : 255;
+		if (digit === 255) refuse(`not base64: character ${i + 1} is not a digit`);
+		bits = (bits << 6 | digit) & 0xFFFF;
+		have += 6;
+		if (have >= 8) {
+			have -= 8;
+			bytes[at++] = bits >> have;
+		}
+	}
+	if ((bits & (1 << have) - 1) !== 0) refuse('not base64: the last digit has bits that mean nothing');
+	return bytes;
+}
+
+/* The next offset that is a multiple of `to` if the length word is counted. */
+function align(offset, to) {
+	return Math.ceil((offset + LENGTH_WORD) / to) * to - LENGTH_WORD;
+}
+
+function checkZero(bytes, from, to) {
+	for (let i = from; i < to; i++) {
+		if (bytes[i] !== 0) refuse(`byte ${i} of the padding is not zero`);
+	}
+}
+
+/* A u64; above 2^53 it is rounded, which is more than any filter has room for. */
+function numberAt(view, offset) {
+	return view.getUint32(offset + 4, true) * 2 ** 32 + view.getUint32(offset, true);
+}
+
+function capacityAt(view, offset) {
+	return view.getUint16(offset + 8, true) * 2 ** 32 + view.getUint32(offset + 4, true);
+}
+
+/*
+ * Where a sorted list of u64 has a number; -1 if nowhere.
+ */
+function findInList(view, start, count, h, l) {
+	let first = 0;
+	let end = count;
+
+	while (first < end) {
+		const middle = (first + end) >>> 1;
+		const thisHigh = view.getUint32(start + middle * 8 + 4, true);
+		const thisLow = view.getUint32(start + middle * 8, true);
+		if (thisHigh === h && thisLow === l) return middle;
+		if (thisHigh < h || thisHigh === h && thisLow < l) first = middle + 1;
+		else end = middle;
+	}
+	return -1;
+}
+
+function checkAscending(view, start, count) {
+	for (let i = 1; i < count; i++) {
+		const before = start + (i - 1) * 8;
+		const beforeHigh = view.getUint32(before + 4, true);
+		const thisHigh = view.getUint32(before + 12, true);
+		if (beforeHigh > thisHigh || beforeHigh === thisHigh && view.getUint32(before, true) >= view.getUint32(before + 8, true)) {
+			refuse('list is not in ascending order');
+		}
+	}
+}
+
+/* A layer of a bloom filter: a list of hashes, or lines of bits. */
+class BloomLayer {
+	constructor(view, entry) {
+		const hashing = view.getUint8(entry + 10);
+
+		this.view = view;
+		this.words = view.getUint32(entry, true);
+		this.capacity = capacityAt(view, entry);
+		this.groups = hashing >> 4;
+		this.probes = hashing & 15;
+		this.form = view.getUint8(entry + 11);
+		this.count = 0;
+		this.start = 0;
+		if (this.form !== LIST && this.form !== LINES) refuse(`layer form ${this.form} is unknown`);
+		if (this.capacity > MAX_CAPACITY) refuse('layer capacity is out of range');
+		if (this.words > MAX_WORDS) refuse('layer is too large');
+		if (this.words > LINE_WORDS && this.words % LINE_WORDS !== 0) refuse('layer is not a whole number of lines');
+		if (this.words === 0) {
+			if (this.form !== LIST || hashing !== 0) refuse('layer without lines is not an unfinished list');
+			refuse('it is the unfinished state of an aggregate, not a filter');
+		}
+		if (this.groups < 1 || this.groups > 4) refuse('groups are out of range');
+		if (this.probes < 1 || this.probes > 8) refuse('probes are out of range');
+		if (this.capacity === 0) {
+			if (this.form === LIST || this.words !== UNFINISHED_WORDS) refuse('layer has no capacity');
+			refuse('it is the unfinished state of an aggregate, not a filter');
+		}
+		this.lines = this.words < LINE_WORDS ? 1 : this.words / LINE_WORDS;
+		this.lineBits = this.words < LINE_WORDS ? this.words * 64 : LINE_BITS;
+	}
+
+	/* Take the contents, which begin at `start`; returns where they end. */
+	open(start, size) {
+		let end = start + this.words * 8;
+
+		this.start = start;
+		if (this.form === LIST) {
+			if (size - start < 8) refuse('filter ends before its list does');
+			this.count = numberAt(this.view, start);
+			if (this.count > (size - start) / 8 - 1) refuse('filter ends before its list does');
+			if (this.count > MAX_LIST || this.count + 1 >= this.words) refuse('list is not shorter than lines');
+			end = start + 8 + this.count * 8;
+		}
+		if (end > size) refuse('filter ends before its last layer does');
+		if (this.form === LIST) checkAscending(this.view, start + 8, this.count);
+		return end;
+	}
+
+	isEmpty() {
+		if (this.form === LIST) return this.count === 0;
+		for (let word = 0; word < this.words * 2; word++) {
+			if (this.view.getUint32(this.start + word * 4, true) !== 0) return false;
+		}
+		return true;
+	}
+
+	copies(h, l) {
+		return (this.form === LIST ? findInList(this.view, this.start + 8, this.count, h, l) >= 0 : this.linesContain(h, l)) ? 1 : 0;
+	}
+
+	linesContain(h, l) {
+		for (let group = 0; group < this.groups; group++) {
+			l += 0x7F4A7C15;
+			h = (h + 0x9E3779B9 + (l >= 2 ** 32 ? 1 : 0)) >>> 0;
+			l >>>= 0;
+			mix64(h, l);
+			const line = this.start + scale(high, low, this.lines) * LINE_BYTES;
+			let x = low;
+			for (let probe = 0; probe < this.probes; probe++) {
+				const bit = Math.floor(x * this.lineBits / 2 ** 32);
+				if ((this.view.getUint8(line + (bit >> 3)) >> (bit & 7) & 1) === 0) return false;
+				x = Math.imul(x, 0x9E3779B9) >>> 0;
+			}
+		}
+		return true;
+	}
+
+	/* Estimates of the number of keys and of the false-positive probability. */
+	census() {
+		if (this.form === LIST) return { keys: this.count, fpp: this.count / 2 ** 64 };
+		const histogram = new Array(LINE_BITS + 1).fill(0);
+		let keys = 0;
+		let passes = 0;
+
+		for (let line = 0; line < this.lines; line++) {
+			let set = 0;
+			for (let offset = 0; offset < this.lineBits / 8; offset += 4) {
+				let x = this.view.getUint32(this.start + line * LINE_BYTES + offset, true);
+				x -= x >>> 1 & 0x55555555;
+				x = (x & 0x33333333) + (x >>> 2 & 0x33333333);
+				set += Math.imul(x + (x >>> 4) & 0x0F0F0F0F, 0x01010101) >>> 24;
+			}
+			histogram[set]++;
+		}
+		for (let set = 1; set <= this.lineBits; set++) {
+			const fill = (set < this.lineBits ? set : set - 0.5) / this.lineBits;
+			keys += histogram[set] * -this.lineBits / this.probes / this.groups * Math.log1p(-fill);
+			passes += histogram[set] * (set / this.lineBits) ** this.probes;
+		}
+		return { keys, fpp: (passes / this.lines) ** this.groups };
+	}
+}
+
+/* The layer of a cuckoo filter: a list of numbers with their counts, before it perhaps a table. */
+class CuckooLayer {
+	constructor(view, entry) {
+		this.view = view;
+		this.buckets = view.getUint32(entry, true);
+		this.capacity = capacityAt(view, entry);
+		this.slotBits = view.getUint8(entry + 10);
+		this.form = view.getUint8(entry + 11);
+		this.listed = 0;
+		this.used = 0;
+		this.distinct = 0;
+		this.table = 0;
+		this.list = 0;
+		if (this.form !== CUCKOO_LIST && this.form !== CUCKOO_TABLE) refuse(`layer form ${this.form} is unknown`);
+		if (this.capacity > MAX_CAPACITY) refuse('layer capacity is out of range');
+		if (this.buckets === 0) {
+			if (this.form !== CUCKOO_LIST || this.slotBits !== 0) refuse('layer without buckets is not an unfinished list');
+			refuse('it is the unfinished state of an aggregate, not a filter');
+		}
+		if (this.slotBits < 5 || this.slotBits > 56) refuse('slot bits are out of range');
+		if (this.buckets > 2 ** (63 - this.slotBits)) refuse('range of numbers is too large');
+		this.words = Math.floor((Math.floor((BUCKET_SLOTS * this.buckets - 1) * this.slotBits / 8) + 15) / 8);
+		if (this.words > MAX_WORDS) refuse('table is too large');
+		if (this.capacity === 0) refuse('it is the unfinished state of an aggregate, not a filter');
+		this.range = this.buckets * 2 ** (this.slotBits - 1);	// exact: 32 bits and a power of two
+		this.window = Math.min(this.buckets - 1, MAX_WINDOW);
+		// fingerprints and slots, as pairs: masks of their upper and lower half
+		const fingerprintBits = this.slotBits - 1;
+		this.maskHigh = fingerprintBits > 32 ? 2 ** (fingerprintBits - 32) - 1 : 0;
+		this.maskLow = fingerprintBits >= 32 ? 0xFFFFFFFF : 2 ** fingerprintBits - 1;
+		this.slotMaskHigh = this.slotBits > 32 ? 2 ** (this.slotBits - 32) - 1 : 0;
+		this.slotMaskLow = this.slotBits >= 32 ? 0xFFFFFFFF : 2 ** this.slotBits - 1;
+	}
+
+	open(start, size) {
+		const fixed = this.form === CUCKOO_TABLE ? 16 + this.words * 8 : 8;
+
+		if (size - start < fixed) refuse('filter ends before its table or list does');
+		this.listed = numberAt(this.view, start);
+		if (this.listed > (size - start - fixed) / 9) refuse('filter ends before its list does');
+		this.list = start + fixed;
+		const unpadded = this.list + 9 * this.listed;
+		const end = start + Math.ceil((unpadded - start) / 8) * 8;
+		if (end > size) refuse('filter ends before its list does');
+		for (let i = unpadded; i < end; i++) {
+			if (this.view.getUint8(i) !== 0) refuse(`byte ${i} of the padding is not zero`);
+		}
+		if (this.form === CUCKOO_TABLE) {
+			this.table = start + 16;
+			this.used = numberAt(this.view, start + 8);
+			this.checkTable();
+		}
+		this.checkList();
+		if ((this.form === CUCKOO_LIST) !== (9 * this.distinct < 8 * this.words)) refuse(`form is not the one for ${this.distinct} distinct numbers`);
+		return end;
+	}
+
+	/* high, low = the value of a slot.  8 bytes can be read from where any slot begins. */
+	slot(number) {
+		const bit = number * this.slotBits;
+		const at = this.table + Math.floor(bit / 8);
+		const shift = bit % 8;
+		const h = this.view.getUint32(at + 4, true);
+		const l = this.view.getUint32(at, true);
+
+		low = ((shift === 0 ? l : l >>> shift | h << 32 - shift) & this.slotMaskLow) >>> 0;
+		high = (h >>> shift & this.slotMaskHigh) >>> 0;
+	}
+
+	/* Has one of these slots of a bucket this value? */
+	bucketHas(bucket, h, l, from = 0) {
+		for (let i = from; i < BUCKET_SLOTS; i++) {
+			this.slot(BUCKET_SLOTS * bucket + i);
+			if (high === h && low === l) return true;
+		}
+		return false;
+	}
+
+	/* The alternate bucket of a fingerprint whose own bucket this is. */
+	alternate(bucket, h, l) {
+		if (this.window === 0) return bucket;
+		multiply64(h + (l === 0xFFFFFFFF ? 1 : 0), l + 1 >>> 0, 0x9E3779B9, 0x7F4A7C15);
+		return (bucket + 1 + scale(high, low, this.window)) % this.buckets;
+	}
+
+	/*
+	 * No number is in the table twice: not in the same bucket in the same way, and not in
+	 * its own bucket and in its alternate one.  Finding out takes no memory.
+	 */
+	checkTable() {
+		const slots = BUCKET_SLOTS * this.buckets;
+		const bits = slots * this.slotBits;
+		let used = 0;
+
+		for (let number = 0; number < slots; number++) {
+			this.slot(number);
+			const h = high;
+			const l = low;
+			const bucket = Math.floor(number / BUCKET_SLOTS);
+			if (h === 0 && l === 0) continue;
+			used++;
+			if (this.bucketHas(bucket, h, l, number % BUCKET_SLOTS + 1)) refuse('number is in the table twice');
+			if (l % 2 === 0 && this.bucketHas(this.alternate(bucket, h >>> 1, (l >>> 1 | h << 31) >>> 0), h, l + 1)) refuse('number is in the table twice');
+		}
+		if (used !== this.used) refuse(`${used} slots are in use and not ${this.used}`);
+		if (this.view.getUint8(this.table + Math.floor(bits / 8)) >> bits % 8 !== 0) refuse('bit is set behind the last slot');
+		for (let i = Math.floor(bits / 8) + 1; i < this.words * 8; i++) {
+			if (this.view.getUint8(this.table + i) !== 0) refuse('bit is set behind the last slot');
+		}
+	}
+
+	checkList() {
+		checkAscending(this.view, this.list, this.listed);
+		this.distinct = this.used;
+		for (let i = 0; i < this.listed; i++) {
+			const h = this.view.getUint32(this.list + i * 8 + 4, true);
+			const l = this.view.getUint32(this.list + i * 8, true);
+			const copies = this.view.getUint8(this.list + this.listed * 8 + i);
+			// the range is a bucket number times a power of two: exact, and so are numbers below 2^53
+			const bucket = h * 2 ** (33 - this.slotBits) + Math.floor(l / 2 ** (this.slotBits - 1));
+			if (Math.floor(bucket) >= this.buckets) refuse('number is out of range');
+			if (copies === 0) refuse('number in the list has no copies');
+			if (!this.tableHas(h, l)) this.distinct++;
+			else if (copies === MAX_COPIES) refuse('number has more copies than can be counted');
+		}
+	}
+
+	/* Is this number in the table? */
+	tableHas(h, l) {
+		if (this.form !== CUCKOO_TABLE) return false;
+		const bucket = Math.floor(h * 2 ** (33 - this.slotBits) + Math.floor(l / 2 ** (this.slotBits - 1)));
+		const fingerprintHigh = (h & this.maskHigh) >>> 0;
+		const fingerprintLow = (l & this.maskLow) >>> 0;
+		const valueHigh = (fingerprintHigh << 1 | fingerprintLow >>> 31) >>> 0;
+		const valueLow = fingerprintLow << 1 >>> 0;
+
+		return (valueHigh !== 0 || valueLow !== 0) && this.bucketHas(bucket, valueHigh, valueLow) ||
+			this.bucketHas(this.alternate(bucket, fingerprintHigh, fingerprintLow), valueHigh, valueLow + 1);
+	}
+
+	/* How many copies has the key of this hash? */
+	copies(h, l) {
+		// hash * buckets has 96 bits, in three parts; the number is that, shifted right
+		const top = scale(h, l, this.buckets);
+		const middle = (Math.imul(h, this.buckets) + multiplyHigh(l, this.buckets)) >>> 0;
+		const bottom = Math.imul(l, this.buckets) >>> 0;
+		const shift = 65 - this.slotBits;
+
+		if (shift >= 32) {
+			l = shift === 32 ? middle : (middle >>> shift - 32 | top << 64 - shift) >>> 0;
+			h = top >>> shift - 32;
+		} else {
+			l = (bottom >>> shift | middle << 32 - shift) >>> 0;
+			h = (middle >>> shift | top << 32 - shift) >>> 0;
+		}
+		const place = findInList(this.view, this.list, this.listed, h, l);
+		return (this.tableHas(h, l) ? 1 : 0) + (place < 0 ? 0 : this.view.getUint8(this.list + this.listed * 8 + place));
+	}
+
+	isEmpty() {
+		return this.distinct === 0;
+	}
+
+	census() {
+		const fpp = this.distinct / this.range;
+		return { keys: fpp < 1 ? -this.range * Math.log1p(-fpp) : this.range, fpp };
+	}
+}
+
+/** A bloom or cuckoo filter. `Filter.parse` makes one. */
+export class Filter {
+	#bytes;
+	#view;
+	#class;
+	#scheme;
+	#layers = [];
+	#target;
+	#growth;
+	#maxLayers;
+
+	/**
+	 * Reads a filter from its text (base64) or its bytes, which are the same as bytea, in binary
+	 * COPY and on the wire. Checks all of it.
+	 */
+	static parse(value) {
+		if (typeof value === 'string') return new Filter(fromBase64(value));
+		if (!isBytes(value)) refuse(`a filter is a string (base64) or a Uint8Array, not ${describe(value)}`);
+		if (value.length + LENGTH_WORD > MAX_BYTES) refuse('larger than a filter may be');
+		return new Filter(new Uint8Array(value));	// a copy: nobody else can change it after the checks
+	}
+
+	constructor(bytes) {
+		if (!isBytes(bytes)) refuse('use Filter.parse');
+		this.#bytes = bytes;
+		this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+		const size = bytes.length;
+		const view = this.#view;
+
+		// the header
+		if (size < HEADER_BYTES) refuse('shorter than the header of a filter');
+		const magic = view.getUint16(0, false);
+		if (magic !== 0x4246 && magic !== 0x4346) refuse('neither a bloom nor a cuckoo filter');
+		/** 'bloom' or 'cuckoo' */
+		this.kind = magic === 0x4246 ? 'bloom' : 'cuckoo';
+		const cuckoo = this.kind === 'cuckoo';
+		const count = view.getUint8(5);
+		this.#scheme = view.getUint8(3);
+		this.#class = view.getUint8(4);
+		this.#growth = view.getUint8(6);
+		this.#maxLayers = view.getUint8(7);
+		this.#target = view.getFloat64(8, true);
+		if (view.getUint8(2) !== 1) refuse(`format version ${view.getUint8(2)} is unknown`);
+		if (this.#scheme > 3) refuse(`hash scheme ${this.#scheme} is unknown`);
+		if (this.#class >= CLASSES.length && this.#class !== NAMED) refuse(`key class ${this.#class} is unknown`);
+		if (this.#class === NAMED ? this.#scheme === 0 : this.#scheme !== (this.#class === 0 ? 0 : 1)) refuse('key class and hash scheme contradict each other');
+		if (count < 1 || count > (cuckoo ? 1 : MAX_LAYERS)) refuse(`number of layers, ${count}, is out of range`);
+		if (!(this.#target >= 1e-12 && this.#target < 1)) refuse('false-positive probability is out of range');
+		if (this.#growth > MAX_GROWTH || this.#maxLayers > MAX_LAYERS) refuse('growth or max_layers is out of range');
+		if (cuckoo && (this.#maxLayers !== 0 || ![0, 2, 4, 8, 16, 32, 64].includes(this.#growth))) refuse('growth or max_layers is not that of a cuckoo filter');
+		if (this.#maxLayers > 0 && (this.#growth !== 1 || count > this.#maxLayers)) refuse('rotating filter grows or has too many layers');
+
+		// the name of the class
+		let offset = HEADER_BYTES;
+		let name = CLASSES[this.#class];
+		if (this.#class === NAMED) {
+			const end = offset + 1 + (size > offset ? view.getUint8(offset) : 0);
+			offset = align(end, 8);
+			if (size < offset) refuse('filter ends before its class name does');
+			try {
+				name = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes.subarray(HEADER_BYTES + 1, end));
+			} catch {
+				refuse('class name is not UTF-8');
+			}
+			if (name === '' || name.includes('\0')) refuse('class name is empty or has a zero byte');
+			checkZero(bytes, end, offset);
+		}
+		/** class of the keys; null as long as there is none */
+		this.keyClass = name;
+
+		// the entries: that of layer 1 is the end of the header
+		const entriesEnd = offset + ENTRY_BYTES * (count - 1);
+		const contents = align(entriesEnd, 8);
+		if (size < contents) refuse('filter ends before its layer entries do');
+		for (let i = 0; i < count; i++) {
+			const entry = i === 0 ? HEADER_BYTES - ENTRY_BYTES : offset + ENTRY_BYTES * (i - 1);
+			this.#layers.push(cuckoo ? new CuckooLayer(view, entry) : new BloomLayer(view, entry));
+		}
+
+		// the contents, with nothing but zeros between and behind them
+		const wide = size + LENGTH_WORD >= WIDE_BYTES;
+		let end = entriesEnd;
+		let start = contents;
+		let narrowSize = contents;
+		for (const layer of this.#layers) {
+			if (wide) start = align(start, LINE_BYTES);
+			if (start > size) refuse('filter ends before its last layer does');
+			checkZero(bytes, end, start);
+			end = layer.open(start, size);
+			narrowSize += end - start;
+			start = end;
+		}
+		if (wide !== (narrowSize + LENGTH_WORD >= WIDE_BYTES)) refuse('size and layout do not agree on whether the filter is wide');
+		const padding = wide ? (this.#sizeCode() - (end + LENGTH_WORD) % LINE_BYTES + LINE_BYTES) % LINE_BYTES : 0;
+		if (size !== end + padding) refuse('size is not the sum of the parts');
+		checkZero(bytes, end, size);
+		if (this.#class === 0 && !this.#layers.every((layer) => layer.isEmpty())) refuse('filter has keys but no class of keys');
+		Object.freeze(this);
+	}
+
+	/* What the size mod 64 is in a wide filter. */
+	#sizeCode() {
+		const layer = this.#layers[0];
+		if (this.kind === 'cuckoo' || this.#layers.length > 1 || layer.form !== LINES || this.#class < 1 || this.#class > 3) return NO_SIZE_CODE;
+		const [code, probes] = SIZE_CODES[layer.groups];
+		return layer.probes < probes ? NO_SIZE_CODE : code + 3 * (layer.probes - probes) + this.#class - 1;
+	}
+
+	/* The number of copies of a key; a bloom filter has none or one. */
+	#copies(key, type) {
+		let className = this.keyClass;
+
+		if (type !== undefined) {
+			className = classOf(type);
+			if (this.keyClass !== null && className !== this.keyClass) refuse(`a key of type ${type} has the class ${className}, the filter has keys of the class ${this.keyClass}`);
+		}
+		if (className === null) {
+			if (key === null || key === undefined) refuse('NULL is in no filter, and the server answers NULL');
+			return 0;	// an empty filter takes keys of any class
+		}
+		if (this.#scheme > 1 || !Object.hasOwn(CANONICAL, className)) {
+			refuse(`keys of the class ${className} cannot be hashed here${this.#scheme > 1 ? ', as a function of the server does that' : ''}: take bloom_hash(key) from the server, and ask containsHash`);
+		}
+		hashOf(key, className, type);
+		return this.#copiesOf(high, low);
+	}
+
+	#copiesOf(h, l) {
+		for (const layer of this.#layers) {
+			const copies = layer.copies(h, l);
+			if (copies > 0) return copies;
+		}
+		return 0;
+	}
+
+	/** Is the key in the filter? false: certainly not; true: probably. */
+	contains(key, type) {
+		return this.#copies(key, type) > 0;
+	}
+
+	/** The same for many keys, in their order. */
+	containsMany(keys, type) {
+		if (typeof keys !== 'object' || typeof keys?.[Symbol.iterator] !== 'function') refuse(`many keys are an array or another iterable object, not ${describe(keys)}`);
+		if (type === undefined && Object.prototype.toString.call(keys) === '[object Float32Array]') type = 'real';
+		return Array.from(keys, (key) => this.#copies(key, type) > 0);
+	}
+
+	/** The same for what bloom_hash(key) returned on the server: for keys of any class. */
+	containsHash(hash) {
+		if (typeof hash !== 'bigint') refuse(`a hash is a BigInt, not ${describe(hash)}`);
+		if (BigInt.asIntN(64, hash) !== hash && BigInt.asUintN(64, hash) !== hash) refuse(`${hash} is not a number of 64 bits`);
+		return this.#copiesOf(Number(BigInt.asUintN(64, hash) >> 32n), Number(BigInt.asUintN(32, hash))) > 0;
+	}
+
+	/** How often a key was added to a cuckoo filter and not deleted: at least that often if 255. */
+	count(key, type) {
+		if (this.kind !== 'cuckoo') refuse('a bloom filter does not count');
+		return this.#copies(key, type);
+	}
+
+	/** What bloom_stats or cuckoo_stats say, under the same names in camel case. */
+	stats() {
+		let capacity = 0;
+		let keys = 0;
+		let fpp = 0;
+
+		for (const layer of this.#layers) {
+			const census = layer.census();
+			capacity += layer.capacity;
+			keys += census.keys;
+			fpp += census.fpp - fpp * census.fpp;
+		}
+		return {
+			kind: this.kind,
+			bytes: this.#bytes.length + LENGTH_WORD,
+			layers: this.#layers.length,
+			capacity,
+			cardinality: Math.round(keys),
+			targetFpp: this.#target,
+			fpp,
+			growth: this.#growth,
+			maxLayers: this.#maxLayers === 0 ? null : this.#maxLayers,
+			keyClass: this.keyClass,
+			formatVersion: 1,
+		};
+	}
+}
