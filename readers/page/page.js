@@ -196,7 +196,9 @@ function showSizes() {
 		}
 		return [make('tr', { className: row.series }, head, size, bits), bar];
 	}));
-	element('assumed').textContent = `A btree on ${sizes.KEYS[wanted.key].label} has ${sizes.KEYS[wanted.key].btree} bytes a key: ` +
+	const shared = cuckooOf(wanted.n, wanted.fpp).shared;
+	element('assumed').textContent = (shared < 1 ? '' : `In the cuckoo filter about ${digits(shared, 2)} keys will have the same number as another one, which takes 9 bytes more for each. `) +
+		`A btree on ${sizes.KEYS[wanted.key].label} has ${sizes.KEYS[wanted.key].btree} bytes a key: ` +
 		'measured with pg_relation_size on PostgreSQL 15, a million different keys, just built. kB, MB and GB are 1024 of the one before.';
 }
 
@@ -675,18 +677,36 @@ async function openFile(file) {
 	openFilter(() => filterOfBytes(bytes));
 }
 
+/*
+ * Some ways to enter text, such as dictation, raise an event for each line of it.  The work
+ * is done once, after the last.
+ */
+function afterwards(work) {
+	let due = false;
+
+	return () => {
+		if (due)
+			return;
+		due = true;
+		setTimeout(() => {
+			due = false;
+			work();
+		});
+	};
+}
+
 async function startAsking() {
 	const field = element('filter');
 	const drop = element('drop');
 
 	element('type').addEventListener('change', describeType);
-	element('keys').addEventListener('input', showAnswers);
-	field.addEventListener('input', () => {
+	element('keys').addEventListener('input', afterwards(() => { if (opened !== null) showAnswers(); }));
+	field.addEventListener('input', afterwards(() => {
 		if (field.value.trim() === '')
 			closeFilter();
 		else
 			openFilter(() => filterOfText(field.value));
-	});
+	}));
 	element('example').addEventListener('click', () => {
 		field.value = EXAMPLE;
 		element('keys').value = EXAMPLE_KEYS;

@@ -278,11 +278,16 @@ export function bloomGrowing(capacity, fpp) {
 	return bloomOfShape(growingShape(capacity, fpp));
 }
 
-/* cuckoo_plan(capacity, fpp, growth) */
+/*
+ * cuckoo_plan(capacity, fpp, growth), and `shared`, what that leaves out: about how many of
+ * the keys have the number of another one.  They are kept in a list, for 9 bytes each.
+ */
 export function cuckooPlan(capacity, fpp, growth) {
 	const table = tableFor(capacity, fpp, growth);
+	const range = table.buckets * 2 ** (table.slotBits - 1);
+	const shared = capacity + range * Math.expm1(-capacity / range);
 
-	return plan(tableWords(table), SIZE_CODE_HEADER, { head: 16, shown: { slotBits: table.slotBits } });
+	return plan(tableWords(table), SIZE_CODE_HEADER, { head: 16, shown: { slotBits: table.slotBits, shared } });
 }
 
 /* ----------------------------------------------------------------
