@@ -39,7 +39,7 @@ function pretty(bytes) {
 		bytes /= 1024;
 		unit++;
 	}
-	return `${bytes >= 100 ? whole.format(bytes) : digits(bytes, 3)} ${units[unit]}`;
+	return `${unit === 0 || bytes >= 100 ? whole.format(bytes) : bytes.toPrecision(3)} ${units[unit]}`;
 }
 
 /* 0.01 -> "1 %", 1e-7 -> "0.00001 %" */
@@ -196,9 +196,10 @@ function showSizes() {
 		}
 		return [make('tr', { className: row.series }, head, size, bits), bar];
 	}));
-	const shared = cuckooOf(wanted.n, wanted.fpp).shared;
-	element('assumed').textContent = (shared < 1 ? '' : `In the cuckoo filter about ${digits(shared, 2)} keys will have the same number as another one, which takes 9 bytes more for each. `) +
-		`A btree on ${sizes.KEYS[wanted.key].label} has ${sizes.KEYS[wanted.key].btree} bytes a key: ` +
+	const { shared } = cuckooOf(wanted.n, wanted.fpp);
+	element('shared').textContent = shared < 1 ? ''
+		: `A cuckoo filter takes 9 bytes more for each key that it cannot tell from another: about ${digits(shared, 2)} keys here.`;
+	element('assumed').textContent = `A btree on ${sizes.KEYS[wanted.key].label} has ${sizes.KEYS[wanted.key].btree} bytes a key: ` +
 		'measured with pg_relation_size on PostgreSQL 15, a million different keys, just built. kB, MB and GB are 1024 of the one before.';
 }
 
@@ -401,7 +402,7 @@ function change(changes, typing) {
 		slide.value = nearest(steps, wanted[name]);
 		slide.setAttribute('aria-valuetext', words(wanted[name]));
 	}
-	element('fpp-help').textContent = `${oneIn(wanted.fpp)} of the keys that were not added, fpp = ${wanted.fpp}`;
+	element('fpp-help').textContent = `${oneIn(wanted.fpp)} keys that were not added; fpp = ${wanted.fpp}`;
 	element('key').value = wanted.key;
 	element('growing').checked = wanted.growing;
 	showSizes();

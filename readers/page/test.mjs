@@ -211,7 +211,7 @@ async function testSql(page) {
 			assert.equal(full(await textOf(page, '#sql-bloom pre'), 'bloom').bytes, bloom, `bloom_new, ${fpp}, ${grows}`);
 			/* keys that share a number are in a list, which cuckoo_plan cannot know */
 			const { bytes, listed, slot_bits: slotBits } = full(await textOf(page, '#sql-cuckoo pre'), 'cuckoo');
-			const more = Number(/about ([\d,.]+) keys/.exec(await textOf(page, '#assumed'))?.[1].replaceAll(',', '') ?? 0);
+			const more = Number(/about ([\d,.]+) keys/.exec(await textOf(page, '#shared'))?.[1].replaceAll(',', '') ?? 0);
 			assert.ok(bytes >= cuckoo && bytes <= cuckoo + 9 * listed + 70, `cuckoo_new, ${fpp}, ${grows}: ${bytes} bytes with ${listed} in the list, shown are ${cuckoo}`);
 			assert.ok(Math.abs(listed - more) <= 5 * Math.sqrt(more) + 0.05 * more + 5, `cuckoo_new, ${fpp}, ${grows}: ${listed} keys share a number, expected were ${more}`);
 			assert.ok((await textOf(page, 'tr.cuckoo th')).includes(`slots of ${slotBits} bits`));
