@@ -70,7 +70,7 @@ const browser = await chromium.launch({
 async function openPage(options = {}, hash = '') {
 	const page = await browser.newPage({ viewport: { width: 1000, height: 900 }, ...options });
 
-	page.setDefaultTimeout(30000);
+	page.setDefaultTimeout(120000);		/* a machine may be busy */
 	page.on('console', (message) => assert.fail(`console: ${message.text()}`));
 	page.on('pageerror', (error) => assert.fail(`error in the page: ${error.stack}`));
 	page.on('request', (request) => assert.ok(/^(file:\/\/.*\/docs\/filter\.html|data:)/.test(request.url()), `request of ${request.url()}`));
