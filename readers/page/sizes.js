@@ -1,0 +1,338 @@
+/*
+ * sizes.js
+ *		What filters cost, by the formulas of the server.
+ *
+ * A port of src/core/geometry.c, growth.c, table.c, of the sizes in format.c and
+ * of the first layer in src/index/growth.c; names are the same, and the reasons
+ * are there.  Both sides use nothing but + - * / on doubles, in the same order,
+ * so the results are equal to the byte, which readers/page/test.mjs holds
+ * against bloom_plan, cuckoo_plan and real indexes.
+ *
+ * Numbers stay below 2^53: the most keys, 2^40, times 4 groups times 1024.  So a
+ * double takes the place of uint64_t; shifts and masks become division.
+ */
+
+export const MAX_CAPACITY = 2 ** 40;
+export const MIN_FPP = 1e-12;
+export const MAX_BYTES = 512 * 1024 * 1024;
+export const INDEX_MIN_FPP = 0.0001;
+export const INDEX_MAX_FPP = 0.5;
+export const INDEX_MAX_CAPACITY = 2 ** 31 - 1;
+
+const LINE_BITS = 512;
+const LINE_BYTES = 64;
+const LINE_WORDS = 8;
+const MAX_PROBES = 8;
+
+const LOAD_UNIT = 1024;
+const FOLDABLE_LINES = 256;
+const LOOSEST_FPP = 0.7;
+
+/* ----------------------------------------------------------------
+ * Lines of bits: src/core/geometry.c
+ * ----------------------------------------------------------------
+ */
+
+function power(base, exponent) {
+	let result = 1.0;
+
+	for (; exponent > 0; exponent = Math.floor(exponent / 2)) {
+		if (exponent % 2 === 1)
+			result *= base;
+		base *= base;
+	}
+	return result;
+}
+
+/* Exact for integers; the quotient of doubles could round down to an integer. */
+function divideUp(a, b) {
+	return (a - a % b) / b + (a % b > 0 ? 1 : 0);
+}
+
+/* e^-x for x >= 0.  Math.exp may differ between browsers in the last bit. */
+function expMinus(x) {
+	let term = 1.0;
+	let sum = 1.0;
+
+	x /= 1024;
+	for (let i = 1; i < 12; i++) {
+		term *= -x / i;
+		sum += term;
+	}
+	return power(sum, 1024);
+}
+
+function lineFpp(bits, clear, clear2, probes) {
+	const fill = 1.0 - clear;
+	const variance = (clear + (bits - 1) * clear2) / bits - clear * clear;
+	const excess = 0.5 * probes * (probes - 1.0) * variance / (fill * fill);
+
+	return power(fill, probes) * (1.0 + (excess > 0 ? excess : 0));
+}
+
+function singleLineFpp(bits, keys, probes) {
+	if (keys === 0)
+		return 0.0;
+	return Math.min(lineFpp(bits, power(1.0 - 1.0 / bits, keys * probes),
+		power(1.0 - 2.0 / bits, keys * probes), probes), 1.0);
+}
+
+function poissonFpp(load, probes) {
+	const clearStep = power(1.0 - 1.0 / LINE_BITS, probes);
+	const clear2Step = power(1.0 - 2.0 / LINE_BITS, probes);
+	let weight = expMinus(load);
+	let total = weight;
+	let clear = 1.0;
+	let clear2 = 1.0;
+	let fpp = 0.0;
+
+	if (load > 700)
+		return 1.0;
+	for (let keys = 1; keys < 2 * load || total < 1.0 - 1e-9; keys++) {
+		weight *= load / keys;
+		clear *= clearStep;
+		clear2 *= clear2Step;
+		total += weight;
+		fpp += weight * lineFpp(LINE_BITS, clear, clear2, probes);
+		if (keys > load && weight < 1e-18)
+			break;
+	}
+	return Math.min(fpp, 1.0);
+}
+
+function largestLoad(fpp, groups, probes) {
+	let low = 0;
+	let high = 700 * LOAD_UNIT;
+
+	while (high - low > 1) {
+		const middle = Math.floor((low + high) / 2);
+
+		if (power(poissonFpp(middle / LOAD_UNIT, probes), groups) <= fpp)
+			low = middle;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+const solved = new Map();
+
+/* The best number of probes and its load: some milliseconds, hence kept. */
+function solveLoad(fpp, groups) {
+	const name = `${fpp} ${groups}`;
+	let best = solved.get(name);
+
+	if (best === undefined) {
+		best = { probes: 0, load: 0 };
+		for (let probes = 1; probes <= MAX_PROBES; probes++) {
+			const load = largestLoad(fpp, groups, probes);
+
+			if (load > best.load)
+				best = { probes, load };
+		}
+		solved.set(name, best);
+	}
+	return best;
+}
+
+function groupsFor(fpp) {
+	return fpp >= 2e-3 ? 1 : fpp >= 1e-5 ? 2 : fpp >= 1e-8 ? 3 : 4;
+}
+
+function foldable(lines) {
+	let unit = 1;
+
+	while (Math.floor(lines / unit) >= FOLDABLE_LINES)
+		unit *= 2;
+	return divideUp(lines, unit) * unit;
+}
+
+/* Words, groups and probes of a layer for `capacity` keys: bf_shape_for. */
+function shapeFor(capacity, fpp) {
+	fpp = Math.min(Math.max(fpp, MIN_FPP), LOOSEST_FPP);
+
+	const groups = groupsFor(fpp);
+
+	for (let words = 1; words <= LINE_WORDS && capacity <= LINE_BITS; words++) {
+		let best = fpp;
+		let probes = 0;
+
+		for (let k = 1; k <= MAX_PROBES; k++) {
+			const got = singleLineFpp(words * 64, capacity, groups * k);
+
+			if (got <= best) {
+				best = got;
+				probes = k;
+			}
+		}
+		if (probes > 0)
+			return { words, groups, probes };
+	}
+
+	const { probes, load } = solveLoad(fpp, groups);
+	const lines = Math.max(divideUp(capacity * groups * LOAD_UNIT, load), 2);
+
+	return { words: foldable(lines) * LINE_WORDS, groups, probes };
+}
+
+/* ----------------------------------------------------------------
+ * A first layer with room for others: src/core/growth.c
+ * ----------------------------------------------------------------
+ */
+
+/* Six standard deviations more than the capacity, in quarters of its root. */
+function fullKeys(capacity, shape) {
+	const quarters = [24, 24, 12, 10, 9, 8, 7, 7];
+	const bits = shape.groups * shape.probes;
+	let root = Math.floor(Math.sqrt(capacity));
+
+	/* the integer root, whatever the browser's sqrt rounds to */
+	while (root * root > capacity)
+		root--;
+	while ((root + 1) * (root + 1) <= capacity)
+		root++;
+	return capacity + Math.floor(((bits < 8 ? quarters[bits] : 6) * root + 3) / 4);
+}
+
+function growingShape(capacity, fpp) {
+	const share = fpp * (1.0 / 3.0);
+
+	return shapeFor(fullKeys(capacity, shapeFor(capacity, share)), share);
+}
+
+/* ----------------------------------------------------------------
+ * Tables of slots: src/core/table.c
+ * ----------------------------------------------------------------
+ */
+
+function tableFor(capacity, fpp, growth) {
+	const keys = growth === 0 ? capacity : Math.max(capacity * 2, 2 ** 20);
+	let buckets = Math.max(Math.floor(capacity * 5 / 19), 1);
+	let slotBits = 5;
+
+	while (Math.floor((buckets * 19 + 4) / 5) < capacity)
+		buckets++;
+	while (!(buckets * 2 ** (slotBits - 1) * fpp >= keys) &&
+		   slotBits < 56 && buckets * 2 ** (slotBits - 1) < 2 ** 61)
+		slotBits++;
+	return { buckets, slotBits };
+}
+
+function tableWords({ buckets, slotBits }) {
+	const last = (buckets * 4 - 1) * slotBits;
+
+	return Math.floor((Math.floor(last / 8) + 8 + 7) / 8);
+}
+
+/* ----------------------------------------------------------------
+ * Bytes: src/core/format.c
+ * ----------------------------------------------------------------
+ */
+
+const HEADER_BYTES = 28;
+const LENGTH_WORD = 4;
+const WIDE_BYTES = 2048;
+const SIZE_CODE_HEADER = 60;
+
+/* Size of a filter with one layer of such contents, length word included. */
+function filterBytes(contents, sizeCode) {
+	const narrow = HEADER_BYTES + LENGTH_WORD + contents;
+
+	if (narrow < WIDE_BYTES)
+		return narrow;
+
+	/* the header takes a line; then the next size with the right remainder */
+	const size = LINE_BYTES + contents;
+
+	return size + (sizeCode + LINE_BYTES - size % LINE_BYTES) % LINE_BYTES;
+}
+
+/* What the size of a wide filter of integers says about its shape. */
+function sizeCode({ groups, probes }) {
+	const firstProbes = [1, 4, 5, 6];
+	const firstCode = [0, 8, 13, 17];
+
+	if (probes < firstProbes[groups - 1])
+		return SIZE_CODE_HEADER;
+	return (firstCode[groups - 1] + probes - firstProbes[groups - 1]) * 3;
+}
+
+/* `needed` is what the server compares with the largest size, and names in its error. */
+function plan(words, sizeCode, more) {
+	const needed = words * 8 + 2 * LINE_BYTES;
+
+	return { bytes: filterBytes(words * 8 + more.head, sizeCode), needed, tooLarge: needed > MAX_BYTES, ...more.shown };
+}
+
+function bloomOfShape(shape) {
+	return plan(shape.words, sizeCode(shape), { head: 0, shown: { hashes: shape.groups * shape.probes } });
+}
+
+/* bloom_plan(capacity, fpp): also of bloom_agg, and of bloom_new with growth => 0 */
+export function bloomPlan(capacity, fpp) {
+	return bloomOfShape(shapeFor(capacity, fpp));
+}
+
+/* A filter of bloom_new(capacity, fpp), which can grow, once it holds `capacity` keys */
+export function bloomGrowing(capacity, fpp) {
+	return bloomOfShape(growingShape(capacity, fpp));
+}
+
+/*
+ * cuckoo_plan(capacity, fpp, growth), and `shared`, what that leaves out: about how many of
+ * the keys have the number of another one.  They are kept in a list, for 9 bytes each.
+ */
+export function cuckooPlan(capacity, fpp, growth) {
+	const table = tableFor(capacity, fpp, growth);
+	const range = table.buckets * 2 ** (table.slotBits - 1);
+	const shared = capacity + range * Math.expm1(-capacity / range);
+
+	return plan(tableWords(table), SIZE_CODE_HEADER, { head: 16, shown: { slotBits: table.slotBits, shared } });
+}
+
+/* ----------------------------------------------------------------
+ * The index: src/index/growth.c
+ * ----------------------------------------------------------------
+ */
+
+const PAGE_BYTES = 8192;
+const PAGE_LINES = (PAGE_BYTES - LINE_BYTES) / LINE_BYTES;
+const KNOWN_SHARE = 3.0 / 4;
+
+/* CREATE INDEX ... USING bloomfilter ... WITH (capacity, fpp): the file, metapage included */
+export function indexPlan(capacity, fpp) {
+	const { probes, load } = solveLoad(fpp * KNOWN_SHARE, 1);
+	const pageKeys = Math.max(Math.floor(PAGE_LINES * load / LOAD_UNIT), 1);
+	const pages = Math.max(divideUp(capacity, pageKeys), 1);
+
+	return { bytes: (1 + pages) * PAGE_BYTES, hashes: probes };
+}
+
+/* ----------------------------------------------------------------
+ * What a filter is compared with
+ * ----------------------------------------------------------------
+ */
+
+/*
+ * `element` is the size of a key in an array, exact.  `btree` was measured with
+ * pg_relation_size: bytes a key of a btree on a million different keys, just
+ * built by PostgreSQL 15.  The tests measure again.
+ */
+export const KEYS = {
+	bigint: { label: 'bigint', element: 8, btree: 22.49 },
+	uuid: { label: 'uuid', element: 16, btree: 31.56 },
+	text16: { label: 'text of 16 characters', element: 20, btree: 40.64 },
+	text36: { label: 'text of 36 characters', element: 40, btree: 59.06 },
+};
+
+/* A metapage, pages of keys, and above several of them a root */
+export function btreeBytes(capacity, key) {
+	const pages = Math.max(Math.ceil(capacity * KEYS[key].btree / PAGE_BYTES), 1);
+
+	return (1 + pages + (pages > 1 ? 1 : 0)) * PAGE_BYTES;
+}
+
+/* An array of all keys, the smallest exact set that SQL has; its header takes 24 bytes */
+export function exactBytes(capacity, key) {
+	return 24 + capacity * KEYS[key].element;
+}
