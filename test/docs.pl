@@ -124,6 +124,8 @@ for my $path (@ARGV)
 	$reference .= $sql if $path =~ /reference/;
 }
 
+exit($failures > 0) unless grep { /reference/ } @ARGV;
+
 # support functions: input and output, aggregates' and operators' machinery
 my $names = `psql -XAt -d docs -c "
   SELECT DISTINCT proname FROM pg_proc p JOIN pg_depend d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e'
