@@ -26,7 +26,7 @@ OBJS = bloomfilter.o $(CORE) src/server.o \
        src/joinfilter/plan.o src/joinfilter/collect.o src/joinfilter/filter.o src/joinfilter/hash.o src/joinfilter/probe.o \
        src/joinfilter/scan.o src/joinfilter/heap.o
 
-REGRESS = keys class fpp canonical input nulls aggregates states bounds sets growth stored planner plpgsql travel \
+REGRESS = keys class fpp canonical input nulls aggregates states bounds sets growth stored missing planner plpgsql travel \
           cuckoo cuckoo_bytes cuckoo_growth cuckoo_model index index_keys index_functions index_plans joins catalog
 REGRESS_OPTS = --load-extension=bloomfilter --load-extension=citext
 

@@ -25,6 +25,8 @@
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
 #include "utils/array.h"
+#include "utils/arrayaccess.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
 #include "builder.h"
@@ -445,6 +447,71 @@ filter_contains_each(PG_FUNCTION_ARGS)
 	KeyArray	keys = probe_elements(fcinfo, &found);
 
 	PG_RETURN_ARRAYTYPE_P(probe_array_of_answers(&keys, found));
+}
+
+/*
+ * The keys that were not found, each once: those of one hash are equal.  A hash is
+ * taken by the first key that has it.
+ */
+static ArrayType *
+probe_array_of_missing(const KeyArray *keys, const bool *found)
+{
+	Oid			element = AARR_ELEMTYPE(keys->array);
+	uint64	   *missing = MemoryContextAllocHuge(CurrentMemoryContext, sizeof(uint64) * (keys->n + 1));
+	bool	   *taken;
+	Datum	   *values;
+	array_iter	iterator;
+	int16		typlen;
+	bool		typbyval;
+	char		typalign;
+	Size		distinct = 0;
+	Size		key = 0;
+	int			n = 0;
+
+	for (Size i = 0; i < keys->n; i++)
+	{
+		if (!found[i])
+			missing[distinct++] = keys->hashes[i];
+	}
+	distinct = bf_hashes_sort_unique(server_host(NULL), missing, distinct, 0);
+	if (distinct == 0)
+		return construct_empty_array(element);
+
+	taken = palloc0(distinct);
+	values = MemoryContextAllocHuge(CurrentMemoryContext, sizeof(Datum) * distinct);
+	get_typlenbyvalalign(element, &typlen, &typbyval, &typalign);
+	bf_array_iter_setup(&iterator, keys->array, typlen, typbyval, typalign);
+	for (int i = 0; i < keys->items; i++)
+	{
+		bool		isnull;
+		Datum		value = bf_array_iter_next(&iterator, &isnull, i, typlen, typbyval, typalign);
+
+		if (i % BF_POLL_EVERY == 0)
+			CHECK_FOR_INTERRUPTS();
+		if (isnull)
+			continue;
+		if (!found[key])
+		{
+			Size		place = bf_hashes_find(missing, distinct, keys->hashes[key]);
+
+			if (!taken[place])
+				values[n++] = value;
+			taken[place] = true;
+		}
+		key++;
+	}
+	return construct_array(values, n, element, typlen, typbyval, typalign);
+}
+
+/* bloom_missing, cuckoo_missing(filter, keys): those that were certainly not added */
+PG_FUNCTION_INFO_V1(filter_missing);
+Datum
+filter_missing(PG_FUNCTION_ARGS)
+{
+	bool	   *found;
+	KeyArray	keys = probe_elements(fcinfo, &found);
+
+	PG_RETURN_ARRAYTYPE_P(probe_array_of_missing(&keys, found));
 }
 
 /* bloom_hash(key): the key hash itself */

@@ -223,6 +223,22 @@ unite(void *arg)
 		bf_cuckoo_sort(&filter->cuckoo);
 }
 
+/* The difference of cuckoo filters, in a form without order; the answer tells whether there is one. */
+static inline void
+subtract(void *arg)
+{
+	Operation  *operation = arg;
+	bf_cuckoo  *cuckoo = &operation->filter->cuckoo;
+	unsigned	there;
+	unsigned	wanted;
+
+	CHECK(bf_cuckoo_can_merge(cuckoo, operation->other), "filters do not fit");
+	operation->answer = bf_cuckoo_subtract(cuckoo, operation->other, &there, &wanted);
+	CHECK(operation->answer || there < wanted, "%u copies are not enough for %u", there, wanted);
+	if (operation->flag)
+		bf_cuckoo_sort(cuckoo);
+}
+
 static inline void
 intersect(void *arg)
 {
