@@ -18,6 +18,11 @@ my ($scale, $rounds, $only, $progress);
 my %known;						# cases by recipe and name
 my @list;						# the same in order
 my $recipe;						# the one that runs
+my $runs = 0;					# of pgbench, so far
+
+# A key of a pgbench script: another one in each run, session and transaction, and known afterwards.
+my $NEXT = "\\set i :i + 1\n";
+my $KEY = q{md5(:run::text || ' ' || :client_id::text || ' ' || :i::text)};
 
 # ------------------------------------------------------------------
 # Cases
@@ -72,30 +77,32 @@ sub recipe_cpu
 	return ($cpu / 1000 / $things, query("SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '$from')") / $things);
 }
 
-# Sessions at once: microseconds that pass for a transaction, and its WAL.  Scripts with weights.
+# Sessions at once: microseconds that pass for a transaction, and its WAL.
 sub at_once
 {
-	my ($clients, $transactions, @scripts) = @_;
-	my @files;
+	my ($clients, $transactions, $script) = @_;
+	my $file = "$ENV{BENCH_OUT}/recipe.sql";
 
-	while (my ($weight, $script) = splice @scripts, 0, 2)
-	{
-		my $file = "$ENV{BENCH_OUT}/recipe" . @files . '.sql';
-
-		open my $out, '>', $file or die "$file: $!\n";
-		print $out $script;
-		close $out or die "$file: $!\n";
-		push @files, "$file\@$weight";
-	}
+	open my $out, '>', $file or die "$file: $!\n";
+	print $out $script;
+	close $out or die "$file: $!\n";
 	my $from = query('SELECT pg_current_wal_insert_lsn()');
 	my $each = int($transactions / $clients) || 1;
-	my $said = join '', `pgbench -n -M prepared -c $clients -j 2 -t $each @{[ map { "-f $_" } @files ]} 2>&1`;
+	my $said = join '', `pgbench -n -M prepared -c $clients -j 2 -t $each -D i=0 -D run=@{[ ++$runs ]} -f $file 2>&1`;
 	my ($tps) = $said =~ /^tps = ([0-9.]+)/m;
 	my ($done) = $said =~ /^number of transactions actually processed: ([0-9]+)/m;
 
-	unlink map { s/\@.*//r } @files;
+	unlink $file;
 	die $said unless $tps && $done == $each * $clients;
 	return (1e6 / $tps, query("SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '$from')") / $done);
+}
+
+# A script that runs a statement after each so many transactions of eight sessions.
+sub now_and_then
+{
+	my ($script, $each, $statement) = @_;
+
+	return "$NEXT\\set due (:client_id = 0) AND (:i % " . $each / 8 . " = 0)\n$script\n\\if :due\n$statement\n\\endif\n";
 }
 
 # ------------------------------------------------------------------
@@ -179,7 +186,7 @@ sub nickname
 		{
 			my $peer = $name eq 'unique index alone' ? undef : 'unique index alone';
 			$progress->("$recipe: $name");
-			my ($time, $wal) = at_once(8, recipe_rows($way{$name}[0], 80), 1, $way{$name}[1]);
+			my ($time, $wal) = at_once(8, recipe_rows($way{$name}[0], $way{$name}[0] / 4), $way{$name}[1]);
 
 			measured("8 sessions register: $name", 'us', $time, $peer && "8 sessions register: $peer");
 			measured("8 sessions register: $name, WAL", 'bytes a row', $wal, $peer && "8 sessions register: $peer, WAL");
@@ -202,9 +209,9 @@ sub coupons
 	my $pick = "\\set n random(1, $codes)\n";
 	my $at_once = 'WITH redeemed AS (DELETE FROM coupon WHERE code = :code RETURNING code) UPDATE coupon_filter SET live = cuckoo_delete_all(live, ARRAY(SELECT code FROM redeemed)) WHERE EXISTS (SELECT FROM redeemed);';
 	my %way = (
-		'primary key alone' => [ 20_000, 1, $pick . "DELETE FROM exact_coupon WHERE code = md5(:n::text);" ],
-		'queue, a sweep for each thousand' => [ 20_000, 999, $pick . 'SELECT redeem(md5(:n::text));', 1, 'SELECT sweep();' ],
-		'filter changed at once' => [ 200, 1, $pick . $at_once =~ s/:code/md5(:n::text)/r ]);
+		'primary key alone' => [ 20_000, $pick . "DELETE FROM exact_coupon WHERE code = md5(:n::text);" ],
+		'queue, a sweep for each 5000' => [ 20_000, now_and_then($pick . 'SELECT redeem(md5(:n::text));', 5000, 'SELECT sweep();') ],
+		'filter changed at once' => [ 200, $pick . $at_once =~ s/:code/md5(:n::text)/r ]);
 
 	query(from_page('coupons', 'CREATE TABLE coupon'));
 	query("SELECT issue(array_agg(md5(n::text)), 5) FROM generate_series(1, $codes) n");
@@ -222,12 +229,12 @@ sub coupons
 			(recipe_cpu($guesses, [ split /; /, $loop ], 'SELECT count(*) FROM guess g WHERE EXISTS (SELECT FROM coupon c WHERE c.code = g.code)'))[0] - $scan);
 		measured('a guess, asked with many: filter', 'us CPU',
 			(recipe_cpu($guesses, [], 'SELECT count(*) FROM guess WHERE (SELECT live FROM coupon_filter) @> code'))[0] - $scan, 'a guess, asked with many: primary key');
-		for my $name ('primary key alone', 'queue, a sweep for each thousand', 'filter changed at once')
+		for my $name ('primary key alone', 'queue, a sweep for each 5000', 'filter changed at once')
 		{
-			my ($count, @scripts) = @{ $way{$name} };
+			my ($count, $script) = @{ $way{$name} };
 			my $peer = $name eq 'primary key alone' ? undef : 'primary key alone';
 			$progress->("$recipe: $name");
-			my ($time, $wal) = at_once(8, recipe_rows($count, 80), @scripts);
+			my ($time, $wal) = at_once(8, recipe_rows($count, $count / 4), $script);
 
 			measured("8 sessions redeem: $name", 'us', $time, $peer && "8 sessions redeem: $peer");
 			measured("8 sessions redeem: $name, WAL", 'bytes each', $wal, $peer && "8 sessions redeem: $peer, WAL");
@@ -241,11 +248,12 @@ sub changes
 {
 	my $keys = recipe_rows(4_000_000, 20_000);
 	my $asked = recipe_rows(200_000, 20_000);
-	my $new = "\\set n random(1, 1000000000000000)\n";
+	my $count = 8 * recipe_rows(2500, 1250);
+	my @checked;
 	my %way = (
-		'exact table' => [ 20_000, 1, $new . "INSERT INTO exact_key VALUES ('new ' || :n) ON CONFLICT DO NOTHING;" ],
-		'changes, a fold for each thousand' => [ 20_000, 999, $new . "INSERT INTO blocked_change VALUES ('new ' || :n);", 1, 'SELECT fold();' ],
-		'filter written for each key' => [ 80, 1, $new . "UPDATE written_filter SET keys = bloom_add(keys, 'new ' || :n);" ]);
+		'exact table' => [ $count, "${NEXT}INSERT INTO exact_key VALUES ($KEY) ON CONFLICT DO NOTHING;" ],
+		'changes, a fold for each 10,000' => [ $count, now_and_then("INSERT INTO blocked_change VALUES ($KEY);", 10_000, 'SELECT fold();') ],
+		'filter written for each key' => [ 80, "${NEXT}UPDATE written_filter SET keys = bloom_add(keys, $KEY);" ]);
 
 	query(from_page('changes', 'CREATE TABLE blocked_filter'));
 	query("CREATE TABLE exact_key AS SELECT substr(md5(n::text), 1, 16) AS key FROM generate_series(1, $keys) n;
@@ -267,28 +275,33 @@ sub changes
 		measured('a key that is not there, asked with many: filter and changes', 'us CPU',
 			(recipe_cpu($asked, [], 'SELECT count(*) FROM asked a WHERE bloom_contains((SELECT keys FROM blocked_filter), key) OR EXISTS (SELECT FROM blocked_change c WHERE c.key = a.key)'))[0] - $scan,
 			'a key that is not there, asked with many: exact table');
-		for my $name ('exact table', 'changes, a fold for each thousand', 'filter written for each key')
+		for my $name ('exact table', 'changes, a fold for each 10,000', 'filter written for each key')
 		{
-			my ($count, @scripts) = @{ $way{$name} };
+			my ($transactions, $script) = @{ $way{$name} };
 			my $peer = $name eq 'exact table' ? undef : 'exact table';
 			$progress->("$recipe: $name");
-			my ($time, $wal) = at_once(8, recipe_rows($count, 40), @scripts);
+			my ($time, $wal) = at_once(8, $transactions, $script);
 
+			push @checked, $runs if $name =~ /^changes/;
 			measured("8 sessions add: $name", 'us', $time, $peer && "8 sessions add: $peer");
 			measured("8 sessions add: $name, WAL", 'bytes a key', $wal, $peer && "8 sessions add: $peer, WAL");
 		}
 	}
+	# folds and inserts went on side by side: nothing that was inserted is missed
+	die "a key is missed\n" if query("SELECT count(*) FROM unnest(ARRAY[" . join(', ', @checked) . "]) AS run, generate_series(0, 7) client, generate_series(1, $count / 8) i
+		WHERE NOT maybe_blocked(md5(run || ' ' || client || ' ' || i))");
 	return;
 }
 
 sub small_filters
 {
 	my $keys = recipe_rows(1_000_000, 20_000);
-	my $new = "\\set n random(1, 1000000000000000)\n";
+	my $count = 8 * recipe_rows(2500, 1250);
+	my @checked;
 	my %way = (
-		'exact table' => [ 20_000, $new . "INSERT INTO exact_key VALUES ('new ' || :n) ON CONFLICT DO NOTHING;" ],
-		'1024 small filters' => [ 20_000, $new . (from_page('small-filters', 'PREPARE add_key') =~ /AS\n(.*?;)/s)[0] =~ s/\$1/('new ' || :n)/gr ],
-		'one filter' => [ 200, $new . "UPDATE one_filter SET keys = bloom_add(keys, 'new ' || :n) WHERE NOT bloom_contains(keys, 'new ' || :n);" ]);
+		'exact table' => [ $count, "${NEXT}INSERT INTO exact_key VALUES ($KEY) ON CONFLICT DO NOTHING;" ],
+		'1024 small filters' => [ $count, $NEXT . (from_page('small-filters', 'PREPARE add_key') =~ /AS\n(.*?;)/s)[0] =~ s/\$1/$KEY/gr ],
+		'one filter' => [ 200, "${NEXT}UPDATE one_filter SET keys = bloom_add(keys, $KEY) WHERE NOT bloom_contains(keys, $KEY);" ]);
 
 	query(from_page('small-filters', 'CREATE TABLE seen'));
 	query(from_page('small-filters', 'WITH parts') =~ s/100000\)/$keys)/r =~ s/SELECT sum.*//sr);
@@ -306,13 +319,16 @@ sub small_filters
 		{
 			my $peer = $name eq 'exact table' ? undef : 'exact table';
 			$progress->("$recipe: $name");
-			my ($time, $wal) = at_once(8, recipe_rows($way{$name}[0], 80), 1, $way{$name}[1]);
+			my ($time, $wal) = at_once(8, @{ $way{$name} });
 
+			push @checked, $runs if $name =~ /^1024/;
 			measured("8 sessions add: $name", 'us', $time, $peer && "8 sessions add: $peer");
 			measured("8 sessions add: $name, WAL", 'bytes a key', $wal, $peer && "8 sessions add: $peer, WAL");
 		}
 		query('VACUUM seen');
 	}
+	die "a key is missed\n" if query("SELECT count(*) FROM unnest(ARRAY[" . join(', ', @checked) . "]) AS run, generate_series(0, 7) client, generate_series(1, $count / 8) i, md5(run || ' ' || client || ' ' || i) AS key
+		JOIN seen ON slot = slot(key) WHERE NOT bloom_contains(keys, key)");
 	return;
 }
 
@@ -362,21 +378,24 @@ sub seen_feed
 
 sub partitions_by_day
 {
-	my $rows = recipe_rows(20_000, 300);
-	my $days = 365;
+	my $rows = recipe_rows(60_000, 600);
+	my $days = 120;
+	my $event = "hashint8extended(n / 5, 5), 'something that happened' FROM generate_series";	# five events of a user on a day
 	my %lookup = (
-		'no index' => [ 'SELECT * FROM no_index WHERE user_id = $1', 3 ],
-		'btrees' => [ 'SELECT * FROM with_btree WHERE user_id = $1', 50 ],
-		'filters, bloom_find' => [ q{SELECT * FROM bloom_find(NULL::with_filter, 'user_id', $1)}, 50 ],
-		'filters, plain query' => [ 'SELECT * FROM with_filter WHERE user_id = $1', 50 ]);
+		'no index' => [ 'SELECT * FROM with_filter WHERE user_id = $1', 3, 'SET enable_bitmapscan = off' ],
+		'btrees' => [ 'SELECT * FROM with_btree WHERE user_id = $1', 50, 'SELECT' ],
+		'filters, plain query' => [ 'SELECT * FROM with_filter WHERE user_id = $1', 50, 'SELECT' ],
+		'filters, bloom_find' => [ q{SELECT * FROM bloom_find(NULL::with_filter, 'user_id', $1)}, 50, 'SELECT' ]);
 
 	for my $table ('no_index', 'with_btree', 'with_filter')
 	{
+		my $first = $table eq 'no_index' ? $days : 0;	# which is there for the last day only
+
 		query("CREATE TABLE $table (day date NOT NULL, user_id bigint NOT NULL, what text) PARTITION BY RANGE (day)");
-		query("DO \$\$ BEGIN FOR i IN 0 .. $days LOOP
+		query("DO \$\$ BEGIN FOR i IN $first .. $days LOOP
 			   EXECUTE format('CREATE TABLE ${table}_%s PARTITION OF $table FOR VALUES FROM (%L) TO (%L)', i, date '2026-01-01' + i, date '2026-01-02' + i);
 			   END LOOP; END \$\$");
-		query("INSERT INTO $table SELECT date '2026-01-01' + (n / $rows)::int, hashint8extended(n, 5), 'something that happened' FROM generate_series(0, $days * $rows - 1) n");
+		query("INSERT INTO $table SELECT date '2026-01-01' + (n / $rows)::int, $event(0, $days * $rows - 1) n") unless $first;
 	}
 	query('CREATE INDEX btrees ON with_btree (user_id); CREATE INDEX filters ON with_filter USING bloomfilter (user_id)');
 	query("VACUUM (FREEZE, ANALYZE) $_") for 'no_index', 'with_btree', 'with_filter';
@@ -385,27 +404,27 @@ sub partitions_by_day
 	measured('size: filters', 'MB', $filter, 'size: btrees');
 	for my $round (1 .. $rounds)
 	{
-		for my $name ('no index', 'btrees', 'filters, plain query', 'filters, bloom_find')
+		for my $name ('btrees', 'no index', 'filters, plain query', 'filters, bloom_find')
 		{
-			my ($sql, $times) = @{ $lookup{$name} };
-			my $peer = $name eq 'no index' ? undef : 'no index';
-			my @keys = split /\n/, query("SELECT hashint8extended((i * 7919 + $round) % ($days * $rows), 5) FROM generate_series(1, $times) i");
+			my ($sql, $times, $settings) = @{ $lookup{$name} };
+			my $peer = $name eq 'btrees' ? undef : 'btrees';
+			my @keys = split /\n/, query("SELECT hashint8extended((i * 7919 + $round) % ($days * $rows / 5), 5) FROM generate_series(1, $times) i");
 
 			$progress->("$recipe: $name");
-			measured("events of a user: $name", 'us CPU', (recipe_cpu($times, [ "PREPARE q(bigint) AS $sql", 'EXECUTE q(0)' ], map { "EXECUTE q($_)" } @keys))[0], $peer && "events of a user: $peer");
-			measured("events of a user: $name, buffers", 'buffers', buffers('SELECT', $sql =~ s/\$1/$keys[0]::bigint/r), $peer && "events of a user: $peer, buffers");
+			measured("events of a user: $name", 'us CPU', (recipe_cpu($times, [ $settings, "PREPARE q(bigint) AS $sql", 'EXECUTE q(0)' ], map { "EXECUTE q($_)" } @keys))[0], $peer && "events of a user: $peer");
 		}
 		for my $way ([ 'no index', 'no_index' ], [ 'btrees', 'with_btree' ], [ 'filters', 'with_filter' ])
 		{
 			my ($name, $table) = @$way;
 			my $peer = $name eq 'no index' ? undef : 'no index';
-			my ($time, $wal) = recipe_cpu($rows, [], "INSERT INTO $table SELECT date '2026-01-01' + $days, hashint8extended(n, 100 + $round), 'something that happened' FROM generate_series(1, $rows) n");
+			my ($time, $wal) = recipe_cpu($rows, [], "INSERT INTO $table SELECT date '2026-01-01' + $days, " . $event =~ s/5, 5/5, 100 + $round/r . "(1, $rows) n");
 
 			measured("a day is loaded: $name", 'us CPU a row', $time, $peer && "a day is loaded: $peer");
 			measured("a day is loaded: $name, WAL", 'bytes a row', $wal, $peer && "a day is loaded: $peer, WAL");
+			query("TRUNCATE ${table}_$days");
 		}
 	}
-	query("DROP TABLE $_") for 'no_index', 'with_btree', 'with_filter';	# one by one: each takes more than a thousand locks
+	query("DROP TABLE $_") for 'no_index', 'with_btree', 'with_filter';
 	return;
 }
 
@@ -525,7 +544,7 @@ sub crawler
 		{
 			my $peer = $name =~ /^URLs/ ? undef : 'URLs with a primary key';
 			$progress->("$recipe: $name");
-			my ($time, $wal) = at_once(4, $batches, 1, $pick . $way{$name});
+			my ($time, $wal) = at_once(4, $batches, $pick . $way{$name});
 
 			measured("4 workers: $name", 'us a link', $time / 1000, $peer && "4 workers: $peer");
 			measured("4 workers: $name, WAL", 'bytes a link', $wal / 1000, $peer && "4 workers: $peer, WAL");
