@@ -378,8 +378,8 @@ sub seen_feed
 
 sub partitions_by_day
 {
-	my $rows = recipe_rows(60_000, 600);
-	my $days = 120;
+	my $rows = 60_000;
+	my $days = recipe_rows(120, 10);
 	my $event = "hashint8extended(n / 5, 5), 'something that happened' FROM generate_series";	# five events of a user on a day
 	my %lookup = (
 		'no index' => [ 'SELECT * FROM with_filter WHERE user_id = $1', 3, 'SET enable_bitmapscan = off' ],
