@@ -404,10 +404,10 @@ sub partitions_by_day
 	measured('size: filters', 'MB', $filter, 'size: btrees');
 	for my $round (1 .. $rounds)
 	{
-		for my $name ('btrees', 'no index', 'filters, plain query', 'filters, bloom_find')
+		for my $name ('no index', 'btrees', 'filters, plain query', 'filters, bloom_find')
 		{
 			my ($sql, $times, $settings) = @{ $lookup{$name} };
-			my $peer = $name eq 'btrees' ? undef : 'btrees';
+			my $peer = $name eq 'no index' ? undef : 'no index';
 			my @keys = split /\n/, query("SELECT hashint8extended((i * 7919 + $round) % ($days * $rows / 5), 5) FROM generate_series(1, $times) i");
 
 			$progress->("$recipe: $name");

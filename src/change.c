@@ -2,8 +2,14 @@
  * change.c
  *		bloom_new, bloom_add, cuckoo_delete and their kin: making filters,
  *		adding keys to them, removing them.
+ *
+ * A change that changes nothing returns the argument itself.  For a filter in a
+ * table that is the TOAST pointer of the row, which an UPDATE then leaves where it
+ * is: nothing but the row is written.
  */
 #include "compat.h"
+
+#include "access/detoast.h"
 
 #include "builder.h"
 #include "core/growth.h"
@@ -101,6 +107,30 @@ cuckoo_new(PG_FUNCTION_ARGS)
  */
 
 /*
+ * Do a few slices of a stored filter show that nothing would change?  False if they
+ * do not, or if there is anything wrong with it: then all of it is to be looked at.
+ */
+static bool
+change_is_void_by_slices(Datum value, bf_change change, const KeyClass *class, const uint64 *hashes, Size n)
+{
+	struct varlena *image = (struct varlena *) DatumGetPointer(value);
+	struct varatt_external pointer;
+	bf_filter	filter;
+	uint64		size;
+
+	if (!VARATT_IS_EXTERNAL_ONDISK(image))
+		return false;
+	VARATT_EXTERNAL_GET_POINTER(pointer, image);
+	size = pointer.va_rawsize - VARHDRSZ;
+	if (VARATT_EXTERNAL_IS_COMPRESSED(pointer) || n > value_sliced_probes(size) ||
+		bf_filter_open_pieces(&filter, server_host(NULL), size, value_fetch_slice, &value) != NULL ||
+		bf_filter_is_unfinished(&filter))
+		return false;
+	key_class_check(&filter.header.class, class);
+	return bf_change_is_void_pieces(&filter, value_fetch_slice, &value, change, hashes, n);
+}
+
+/*
  * The filter argument, changed.  A read-write expanded object is changed in
  * place: it is the caller's to change.  Should that fail it has not changed.
  */
@@ -118,8 +148,12 @@ change_filter(FunctionCallInfo fcinfo, bf_change change, const KeyClass *class, 
 		filter_object_change(object, change, class, hashes, n);
 		PG_RETURN_DATUM(filter_object_datum(object));
 	}
+	if (change_is_void_by_slices(PG_GETARG_DATUM(0), change, class, hashes, n))
+		PG_RETURN_DATUM(PG_GETARG_DATUM(0));
 	value_open_argument(&filter, fcinfo, 0, change == BF_REMOVE ? BF_KIND_CUCKOO : 0);
 	key_class_check(&filter.header.class, class);
+	if (bf_change_is_void(&filter, change, hashes, n))
+		PG_RETURN_DATUM(PG_GETARG_DATUM(0));
 	if (BF_MODIFY_IN_PLACE)
 	{
 		object = filter_object_create(CurrentMemoryContext);

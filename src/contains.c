@@ -32,13 +32,6 @@
 #include "builder.h"
 #include "core/query.h"
 
-/*
- * A probe by slices costs about as much as loading this many bytes.  (Measured:
- * 7.5 us against 243 us for 1.2 MB.)
- */
-#define BYTES_PER_SLICED_PROBE	(32 * 1024)
-#define MAX_SLICED_PROBES		256
-
 /* What a call site keeps between calls, in fn_extra. */
 typedef struct Probe
 {
@@ -189,17 +182,6 @@ probe_load(Probe *probe, Datum value)
  * ----------------------------------------------------------------
  */
 
-/* Fetch a slice; it lives as long as this call. */
-static const uint8_t *
-probe_fetch_slice(void *arg, uint64_t offset, size_t n)
-{
-	struct varlena *slice = PG_DETOAST_DATUM_SLICE(*(Datum *) arg, (int32) offset, (int32) n);
-
-	if (VARSIZE(slice) - VARHDRSZ != n)
-		bf_fail(server_host(NULL), BF_FAIL_DAMAGED, 0, "It ends before its last layer does.");
-	return (const uint8_t *) VARDATA(slice);
-}
-
 /* The structure of a stored filter, to probe it by slices; NULL if that fails. */
 static const bf_filter *
 probe_open_slices(Probe *probe, Datum value, uint64 size)
@@ -209,7 +191,7 @@ probe_open_slices(Probe *probe, Datum value, uint64 size)
 	probe->flat_size = 0;		/* of what was there before */
 	if (bf_filter_of_size(filter, server_host(NULL), size))
 		return filter;
-	if (bf_filter_open_pieces(filter, server_host(NULL), size, probe_fetch_slice, &value) != NULL)
+	if (bf_filter_open_pieces(filter, server_host(NULL), size, value_fetch_slice, &value) != NULL)
 		return NULL;
 	if (bf_filter_is_unfinished(filter))
 		value_refuse_unfinished();
@@ -251,8 +233,8 @@ probe_find_filter(Probe *probe, Datum value, Size probes, bool *sliced)
 			return probe_load(probe, value);
 		return probe_open_flat(probe, PG_DETOAST_DATUM_PACKED(value));
 	}
-	probe->probes += (uint32) Min(probes, MAX_SLICED_PROBES);
-	if (probe->probes > Min(size / BYTES_PER_SLICED_PROBE + 1, MAX_SLICED_PROBES))
+	probe->probes += (uint32) Min(probes, VALUE_MOST_SLICED_PROBES);
+	if (probe->probes > value_sliced_probes(size))
 		return probe_load(probe, value);
 	filter = probe_open_slices(probe, value, size);
 	*sliced = filter != NULL;
@@ -278,7 +260,7 @@ probe_anywhere(Probe *probe, Datum value, const KeyClass *class, uint64 hash)
 	filter = probe_find_filter(probe, value, 1, &sliced);
 	key_class_check(&filter->header.class, class);
 	if (sliced)
-		return bf_filter_contains_pieces(filter, probe_fetch_slice, &value, hash);
+		return bf_filter_contains_pieces(filter, value_fetch_slice, &value, hash);
 	return bf_filter_contains(filter, hash);
 }
 
@@ -341,7 +323,7 @@ probe_many(Probe *probe, Datum value, const KeyClass *class, const uint64 *hashe
 	if (sliced)
 	{
 		for (Size i = 0; i < n; i++)
-			found[i] = bf_filter_contains_pieces(filter, probe_fetch_slice, &value, hashes[i]);
+			found[i] = bf_filter_contains_pieces(filter, value_fetch_slice, &value, hashes[i]);
 	}
 	else
 		bf_filter_contains_many(filter, hashes, n, found);

@@ -172,6 +172,36 @@ sets_finish(bf_mutable *filter)
  * ----------------------------------------------------------------
  */
 
+static bool
+same_bytes(struct varlena *a, struct varlena *b)
+{
+	return VARSIZE_ANY_EXHDR(a) == VARSIZE_ANY_EXHDR(b) &&
+		memcmp(VARDATA_ANY(a), VARDATA_ANY(b), VARSIZE_ANY_EXHDR(a)) == 0;
+}
+
+/*
+ * Return a result, or else the argument that has its bytes: one that is stored in a
+ * table then stays there, should the result go into the same row.
+ */
+static Datum
+sets_return(FunctionCallInfo fcinfo, struct varlena *result, struct varlena **arguments, int n)
+{
+	int			same = -1;
+
+	for (int i = 0; i < n; i++)
+	{
+		if (!same_bytes(result, arguments[i]))
+			continue;
+		if (same < 0 || VARATT_IS_EXTERNAL_ONDISK(DatumGetPointer(PG_GETARG_DATUM(i))))
+			same = i;
+		if (VARATT_IS_EXTERNAL_ONDISK(DatumGetPointer(PG_GETARG_DATUM(i))))
+			break;
+	}
+	if (same < 0)
+		PG_RETURN_POINTER(result);
+	PG_RETURN_DATUM(PG_GETARG_DATUM(same));
+}
+
 static Datum
 sets_combine_two(FunctionCallInfo fcinfo, uint16 kind, Combine combine)
 {
@@ -179,13 +209,14 @@ sets_combine_two(FunctionCallInfo fcinfo, uint16 kind, Combine combine)
 	bf_filter	b;
 	struct varlena *left = value_open_argument(&a, fcinfo, 0, kind);
 	struct varlena *right = value_open_argument(&b, fcinfo, 1, kind);
+	struct varlena *arguments[] = {left, right};
 	bool		swap = sets_compare_filters(&a, left, &b, right) > 0;
 	bf_mutable	filter;
 
 	key_class_check_same(&a.header.class, &b.header.class);
 	bf_mutable_load(&filter, server_host(NULL), swap ? &b : &a);
 	combine(&filter, swap ? &a : &b);
-	PG_RETURN_POINTER(sets_finish(&filter));
+	return sets_return(fcinfo, sets_finish(&filter), arguments, 2);
 }
 
 /* bloom_union(a, b): a filter of the keys of either */
@@ -239,10 +270,10 @@ bloom_compact(PG_FUNCTION_ARGS)
 	bf_mutable	compact;
 
 	if (filter.header.max_layers > 0 || bf_filter_is_empty(&filter))
-		PG_RETURN_POINTER(image);
+		PG_RETURN_DATUM(PG_GETARG_DATUM(0));
 	bf_mutable_load(&compact, server_host(NULL), &filter);
 	bf_bloom_compact(&compact.bloom);
-	PG_RETURN_POINTER(builder_flat(&compact));
+	return sets_return(fcinfo, builder_flat(&compact), &image, 1);
 }
 
 /* ----------------------------------------------------------------

@@ -91,6 +91,17 @@ value_open_argument(bf_filter *filter, FunctionCallInfo fcinfo, int argument, ui
 	return image;
 }
 
+/* Fetch a slice of the value that a Datum points to; it lives as long as this call. */
+const uint8_t *
+value_fetch_slice(void *value, uint64_t offset, size_t n)
+{
+	struct varlena *slice = PG_DETOAST_DATUM_SLICE(*(Datum *) value, (int32) offset, (int32) n);
+
+	if (VARSIZE(slice) - VARHDRSZ != n)
+		bf_fail(server_host(NULL), BF_FAIL_DAMAGED, 0, "It ends before its last layer does.");
+	return (const uint8_t *) VARDATA(slice);
+}
+
 struct varlena *
 value_allocate(uint64 size)
 {

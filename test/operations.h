@@ -305,6 +305,35 @@ change(void *arg)
 	*operation->filter = copy;
 }
 
+/* Would a change leave the filter as it is?  All of the bytes and pieces of them agree, as far as they can. */
+static inline bool
+change_is_void(const Operation *operation, Bytes bytes)
+{
+	bf_filter	filter;
+	Store		store = {.all = bytes};
+	bool		whole;
+	bool		pieces;
+
+	open_valid(&filter, bytes, operation->filter->header.kind);
+	whole = bf_change_is_void(&filter, operation->change, operation->hashes, operation->n);
+	CHECK(bf_filter_open_pieces(&filter, test_host, bytes.n, fetch_piece, &store) == NULL, "cannot be opened in pieces");
+	pieces = bf_change_is_void_pieces(&filter, fetch_piece, &store, operation->change, operation->hashes, operation->n);
+	CHECK(whole == pieces || (whole && operation->change == BF_REMOVE), "in pieces: %d, as a whole: %d", pieces, whole);
+	bytes_free(store.piece);
+	return whole;
+}
+
+/* After a change: the bytes are the same if it was said to leave them so, and only then. */
+static inline void
+check_void(const Operation *operation, Bytes before, bool is_void)
+{
+	Bytes		after = flat(operation->filter);
+
+	CHECK(after.bytes == NULL || bytes_equal(before, after) == is_void ||
+		  (operation->filter->header.kind == BF_KIND_CUCKOO && !is_void), "void: %d", is_void);
+	bytes_free(after);
+}
+
 /*
  * The same, after failures at each of the first steps on the way.  A change is
  * made whole or not at all: after each failure the bytes are what they were.

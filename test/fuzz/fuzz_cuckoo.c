@@ -307,7 +307,14 @@ run_change(Subject *subject, bf_change what, const uint64_t *hashes, size_t n, u
 {
 	Operation	operation = {.filter = &subject->filter, .change = what, .class = &parameters.class, .hashes = hashes, .n = n};
 	HostOutcome outcome;
+	Bytes		before = {NULL, 0};
+	bool		is_void = false;
 
+	/* not always: to write a filter brings it into order */
+	if (!parameters.aggregate && fault == 0 && n > 1 && n % 2 == 0)
+		before = flat(&subject->filter);
+	if (before.bytes != NULL)
+		is_void = change_is_void(&operation, before);
 	if (parameters.aggregate)
 		outcome = host_run(add_to_state, &operation, fault);
 	else
@@ -315,8 +322,12 @@ run_change(Subject *subject, bf_change what, const uint64_t *hashes, size_t n, u
 	if (outcome != HOST_DONE)
 	{
 		after_failure(subject);
+		bytes_free(before);
 		return false;
 	}
+	if (before.bytes != NULL)
+		check_void(&operation, before, is_void);
+	bytes_free(before);
 	follow_range(subject);
 	for (size_t i = 0; i < n; i++)
 	{
