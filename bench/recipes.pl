@@ -519,7 +519,7 @@ sub crawler
 		   CREATE TABLE queue_exact (LIKE queue INCLUDING ALL); CREATE TABLE queue_hash (LIKE queue INCLUDING ALL);
 		   CREATE TABLE exact_url AS SELECT 'https://www.host' || h || '.example/some/path/' || p || '.html' AS url FROM generate_series(1, $hosts) h, generate_series(1, 50) p;
 		   ALTER TABLE exact_url ADD PRIMARY KEY (url);
-		   CREATE TABLE url_hash AS SELECT DISTINCT bloom_hash(url) AS h FROM exact_url;
+		   CREATE TABLE url_hash AS SELECT bloom_hash(url) AS h FROM exact_url;
 		   ALTER TABLE url_hash ADD PRIMARY KEY (h);
 		   SET work_mem = '2GB';
 		   INSERT INTO seen_url SELECT n, coalesce(urls, bloom_new(1000, 0.001)) FROM generate_series(0, 8191) n
@@ -630,7 +630,7 @@ sub recipes_cases
 	return unless @wanted;
 	query('CREATE EXTENSION IF NOT EXISTS bloomfilter');
 	query(q{CREATE OR REPLACE FUNCTION cpu_ns() RETURNS bigint LANGUAGE sql AS $$SELECT split_part(pg_read_file('/proc/self/schedstat'), ' ', 1)::bigint$$});
-	query('ALTER DATABASE postgres SET search_path = recipes, public');
+	query(q{ALTER DATABASE postgres SET search_path = recipes, public; ALTER DATABASE postgres SET maintenance_work_mem = '1GB'});
 	full_page_writes('off');
 	for my $one (@wanted)
 	{
@@ -644,7 +644,7 @@ sub recipes_cases
 		printf STDERR "\n%s: %d s\n", $recipe, time - $from;
 	}
 	full_page_writes('on');
-	query('ALTER DATABASE postgres RESET search_path');
+	query('ALTER DATABASE postgres RESET search_path; ALTER DATABASE postgres RESET maintenance_work_mem');
 	for my $case (@list)
 	{
 		$case->{median} = median(@{ $case->{values} });
