@@ -201,15 +201,16 @@ CREATE FUNCTION bloom_compact(filter bloom) RETURNS bloom
   AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 CREATE FUNCTION bloom_plan(
     capacity bigint, fpp float8 DEFAULT 0.01,
+    growth integer DEFAULT NULL, max_layers integer DEFAULT NULL,
     OUT bytes bigint, OUT bits_per_key float8, OUT hashes integer)
-  AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
 
 COMMENT ON FUNCTION bloom_cardinality(bloom) IS 'estimated number of distinct keys in the filter';
 COMMENT ON FUNCTION bloom_fpp(bloom) IS 'probability, as the filter is now, that a key that was not added is reported';
 COMMENT ON FUNCTION bloom_stats(bloom) IS 'geometry, contents and false-positive probability of the filter';
 COMMENT ON FUNCTION bloom_layers(bloom) IS 'the layers of the filter, the oldest first';
 COMMENT ON FUNCTION bloom_compact(bloom) IS 'the same keys in fewer bytes';
-COMMENT ON FUNCTION bloom_plan(bigint, float8) IS 'what a filter would cost: size, bits per key, hashes';
+COMMENT ON FUNCTION bloom_plan(bigint, float8, integer, integer) IS 'what a filter would cost: size, bits per key, hashes; of a rotating one the most it can take';
 
 ------------------------------------------------------------------
 -- cuckoo: the type, its text and binary forms

@@ -52,24 +52,7 @@ bloom_new(PG_FUNCTION_ARGS)
 	get_size_parameters(fcinfo, BF_KIND_BLOOM, &capacity, &fpp);
 	max_layers = PG_ARGISNULL(3) ? 0 : PG_GETARG_INT32(3);
 	growth = !PG_ARGISNULL(2) ? PG_GETARG_INT32(2) : max_layers != 0 ? 1 : BF_DEFAULT_GROWTH;
-	if (!PG_ARGISNULL(3) && (max_layers < 2 || max_layers > BF_MAX_LAYERS))
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("max_layers must be between 2 and %d", BF_MAX_LAYERS),
-				 errdetail("The number given is %d.", max_layers),
-				 errhint("A rotating filter of m layers always holds the last (m - 1) x capacity keys added, repetitions counted.")));
-	if (growth < 0 || growth > BF_MAX_GROWTH)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("growth must be between 0 and %d", BF_MAX_GROWTH),
-				 errdetail("The growth given is %d.", growth),
-				 errhint("Each layer is this many times as large as the one before; 0 means a fixed size.")));
-	if (max_layers > 0 && growth != 1)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("a filter with max_layers rotates, and its layers are of equal size"),
-				 errdetail("The growth given is %d.", growth),
-				 errhint("Leave out growth, or max_layers.")));
+	value_check_growth(growth, PG_ARGISNULL(3) ? NULL : &max_layers);
 
 	shape = bf_first_shape((uint64) capacity, fpp, (unsigned) growth, (unsigned) max_layers);
 	value_check_words(shape.words, capacity, fpp);
