@@ -24,7 +24,7 @@ OBJS = bloomfilter.o $(CORE) src/server.o \
        src/index/probe.o src/index/scan.o src/index/cost.o \
        src/index/ask.o src/index/find.o src/index/inspect.o \
        src/joinfilter/plan.o src/joinfilter/collect.o src/joinfilter/filter.o src/joinfilter/hash.o src/joinfilter/probe.o \
-       src/joinfilter/scan.o src/joinfilter/heap.o
+       src/joinfilter/scan.o src/joinfilter/ask.o src/joinfilter/heap.o
 
 REGRESS = keys class fpp canonical input nulls aggregates states bounds sets growth stored missing unchanged planner plpgsql travel \
           cuckoo cuckoo_bytes cuckoo_growth cuckoo_model index index_keys index_functions index_plans joins catalog
@@ -54,8 +54,18 @@ override with_llvm := no
 EXTRA_CLEAN = test/unit/core_test
 
 PG_CONFIG ?= pg_config
-PGXS := $(shell $(PG_CONFIG) --pgxs)
+PGXS := $(shell $(PG_CONFIG) --pgxs 2>/dev/null)
+ifeq ($(wildcard $(PGXS)),)
+$(error PostgreSQL's development files are missing: install postgresql-server-dev-NN (Debian) or \
+	postgresqlNN-devel (Red Hat) for your major version NN, or say make PG_CONFIG=/path/to/pg_config)
+endif
 include $(PGXS)
+
+ifeq ($(filter clean distclean uninstall,$(MAKECMDGOALS)),)
+ifneq ($(shell $(CC) $(CPPFLAGS) $(CFLAGS) -include xxhash.h -E -x c /dev/null >/dev/null 2>&1 && echo there),there)
+$(error xxhash.h is missing: install libxxhash-dev (Debian) or xxhash-devel (Red Hat); only the header is used)
+endif
+endif
 
 HEADERS_ALL = $(wildcard src/*.h src/core/*.h src/index/*.h src/joinfilter/*.h)
 $(OBJS): $(HEADERS_ALL)

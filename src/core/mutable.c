@@ -117,6 +117,8 @@ bf_change_is_void(const bf_filter *filter, bf_change change, const uint64_t *has
 	{
 		size_t		block = n - start < BLOCK ? n - start : BLOCK;
 
+		if (start % BF_POLL_EVERY == 0)
+			bf_poll(filter->header.host);
 		bf_filter_contains_many(filter, hashes + start, block, found);
 		for (size_t i = 0; i < block; i++)
 		{
