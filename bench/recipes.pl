@@ -213,7 +213,7 @@ sub coupons
 
 	query(from_page('coupons', 'CREATE TABLE coupon'));
 	query("SELECT issue(array_agg(md5(n::text)), 5) FROM generate_series(1, $codes) n");
-	query("CREATE TABLE exact_coupon (LIKE coupon INCLUDING ALL); INSERT INTO exact_coupon TABLE coupon;
+	query("CREATE TABLE exact_coupon AS TABLE coupon; ALTER TABLE exact_coupon ADD PRIMARY KEY (code);
 		   CREATE TABLE guess AS SELECT md5('guess ' || n) AS code FROM generate_series(1, $guesses) n");
 	query("VACUUM (FREEZE, ANALYZE) $_") for 'coupon', 'exact_coupon', 'coupon_filter', 'guess';
 	measured('size: primary key', 'MB', megabytes(q{pg_relation_size('coupon_pkey')}));
@@ -560,8 +560,8 @@ sub days_and_months
 	my $asked = recipe_rows(200_000, 5000);
 	my $merge = (from_page('days-and-months', 'PREPARE night') =~ /AS\n(.*?);/s)[0];
 
-	query("CREATE TABLE exact_day (user_id bigint, day date, PRIMARY KEY (user_id, day));
-		   INSERT INTO exact_day SELECT DISTINCT (hashint8extended(n, d) & 2147483647) % $users, date '2026-01-01' + d FROM generate_series(0, 33) d, generate_series(1, $daily) n;
+	query("CREATE TABLE exact_day AS SELECT DISTINCT (hashint8extended(n, d) & 2147483647) % $users AS user_id, date '2026-01-01' + d AS day FROM generate_series(0, 33) d, generate_series(1, $daily) n;
+		   ALTER TABLE exact_day ADD PRIMARY KEY (user_id, day);
 		   CREATE TABLE active_day (day date PRIMARY KEY, users cuckoo NOT NULL, bloom_users bloom NOT NULL);
 		   CREATE TABLE active_month (up_to date NOT NULL, users cuckoo NOT NULL);
 		   INSERT INTO active_day SELECT day, cuckoo_agg(user_id, $daily), bloom_agg(user_id, $users) FROM exact_day GROUP BY day;
