@@ -33,7 +33,8 @@ REGRESS_OPTS = --load-extension=bloomfilter --load-extension=citext
 
 # Several sessions, step by step (specs/); left out where regression files are chosen.
 ifneq ($(origin REGRESS), command line)
-ISOLATION = new_keys index_skew index_snapshot index_move index_locks index_change
+ISOLATION = new_keys index_skew index_snapshot index_move index_locks index_change \
+            recipe_nickname recipe_coupons recipe_changes recipe_small_filters recipe_crawler
 endif
 ISOLATION_OPTS = --load-extension=bloomfilter
 

@@ -17,6 +17,7 @@ use Time::HiRes qw(time usleep);
 
 require './bench/index.pl';	# cases about indexes
 require './bench/joins.pl';	# and about filters in hash joins
+require './bench/recipes.pl';	# and the pages in docs/recipes
 
 my %option = (scale => 1, rounds => 3, only => '.');
 while (@ARGV)
@@ -313,7 +314,7 @@ sub report
 	close $csv or die "$!\n";
 	close $md or die "$!\n";
 	joins_chart($date, @cases);
-	for my $group (grep { !/^index|^joins: (star|of no use)/ } sort keys %groups)
+	for my $group (grep { !/^index|^recipes|^joins: (star|of no use)/ } sort keys %groups)
 	{
 		chart($date, $group, grep { $_->{group} eq $group && defined $_->{target} && defined $_->{ratio} } @cases);
 	}
@@ -470,8 +471,10 @@ sub main
 	}
 	push @cases, index_cases(\%option, sub { printf STDERR "\r%5ds passed  %-60.60s", time - $started, "index, @_"; });
 	push @cases, joins_cases(\%option, sub { printf STDERR "\r%5ds passed  %-60.60s", time - $started, "@_"; });
+	push @cases, recipes_cases(\%option, sub { printf STDERR "\r%5ds passed  %-60.60s", time - $started, "@_"; });
 	my %by_name = map { ("$_->{group}|$_->{name}" => $_) } @cases;
 	judge($_, \%by_name) for @cases;
+	$date .= '-recipes' unless grep { $_->{group} !~ /^recipes/ } @cases;
 	report($date, @cases);
 	progress(100, 100, 'done');
 	print STDERR "\n";

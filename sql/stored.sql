@@ -116,6 +116,17 @@ SELECT f @> 5 AS int4, f @> 5::bigint AS int8, f @> 5000 AS missing, t @> 'five'
 FROM (SELECT bloom_agg(n) AS f FROM generate_series(1, 10) n) x, (SELECT bloom_agg('five') AS t) y;
 SELECT count(*) FROM ways WHERE plain @> 20000;
 
+-- counts: of one stored filter again and again, and of another one in each row; keys 1 to 100 were added three times
+CREATE TABLE counted AS
+  SELECT i, cuckoo_add_all(cuckoo_add_all(cuckoo_agg(n + i * 100000), ARRAY(SELECT generate_series(1, 100))), ARRAY(SELECT generate_series(1, 100) UNION ALL SELECT generate_series(1, 100))) AS f
+  FROM generate_series(0, 3) i, generate_series(1, 20000) n GROUP BY i;
+SELECT cuckoo_count((SELECT f FROM counted WHERE i = 1), n) AS copies, count(*) BETWEEN 0.99 * min(expected) AND 1.01 * min(expected) AS as_expected
+FROM (SELECT n, CASE WHEN n <= 100 THEN 100 WHEN n BETWEEN 100001 AND 120000 THEN 20000 ELSE 29900 END AS expected
+      FROM (SELECT generate_series(1, 30000) UNION ALL SELECT generate_series(100001, 120000)) x(n)) y GROUP BY 1 HAVING count(*) > 50 ORDER BY 1;
+SELECT count(*) FILTER (WHERE cuckoo_count(f, key) < CASE WHEN key <= 100 THEN 3 ELSE 1 END) AS too_few, count(*) FILTER (WHERE cuckoo_count(f, key) > CASE WHEN key <= 100 THEN 4 ELSE 1 END) < 10 AS few_too_many, count(*)
+FROM (SELECT f, key FROM counted, LATERAL (SELECT generate_series(1, 50) UNION ALL SELECT generate_series(101, 150) + i * 100000) k(key) ORDER BY key % 1000, i OFFSET 0) x;
+DROP TABLE counted;
+
 -- bytes that were damaged in the table, where no validator looks: the table of a cuckoo filter holds more than it says
 CREATE TABLE damaged (f bytea);
 ALTER TABLE damaged ALTER f SET STORAGE external;

@@ -37,6 +37,7 @@ typedef struct Probe
 {
 	KeyType    *key_type;
 	MemoryContext context;		/* of the call site */
+	bool		counting;		/* copies are asked for: no slice tells, and the list counts */
 
 	/* the structure of the last flat filter of one layer of lines */
 	Size		flat_size;		/* with the length word; 0: none */
@@ -169,7 +170,7 @@ probe_load(Probe *probe, Datum value)
 
 	filter = MemoryContextAlloc(probe->loaded_context, sizeof(bf_filter));
 	(void) bf_filter_open(filter, host, bytes, n);
-	if (filter->layer[0].form == BF_FORM_TABLE)
+	if (filter->layer[0].form == BF_FORM_TABLE && !probe->counting)
 		probe_keep_unplaced(&filter->layer[0], probe->loaded_context);
 	probe->loaded = filter;
 	probe->one_layer = filter->layers == 1;
@@ -226,7 +227,7 @@ probe_find_filter(Probe *probe, Datum value, Size probes, bool *sliced)
 		return probe->loaded;
 
 	/* slices of a compressed value would decompress all that is before them */
-	if (VARATT_EXTERNAL_IS_COMPRESSED(pointer))
+	if (VARATT_EXTERNAL_IS_COMPRESSED(pointer) || probe->counting)
 	{
 		if (probe->probes++ > 0)
 			return probe_load(probe, value);
@@ -511,11 +512,15 @@ PG_FUNCTION_INFO_V1(cuckoo_count);
 Datum
 cuckoo_count(PG_FUNCTION_ARGS)
 {
-	KeyType    *type = key_type_of_call(fcinfo, 1, (KeyType **) &fcinfo->flinfo->fn_extra);
+	Probe	   *probe = probe_of_call(fcinfo);
+	KeyType    *type = key_type_of_call(fcinfo, 1, &probe->key_type);
 	uint64		hash = key_hash(type, PG_GETARG_DATUM(1));
-	bf_filter	filter;
+	const bf_filter *filter;
+	bool		sliced;
 
-	value_open_argument(&filter, fcinfo, 0, BF_KIND_CUCKOO);
-	key_class_check(&filter.header.class, &type->class);
-	PG_RETURN_INT32((int32) bf_layer_copies(&filter.layer[0], bf_table_number(filter.layer[0].table, hash)));
+	probe->counting = true;
+	filter = probe_find_filter(probe, PG_GETARG_DATUM(0), 1, &sliced);
+	value_check_kind(filter->header.kind, BF_KIND_CUCKOO);
+	key_class_check(&filter->header.class, &type->class);
+	PG_RETURN_INT32((int32) bf_layer_copies(&filter->layer[0], bf_table_number(filter->layer[0].table, hash)));
 }

@@ -1,0 +1,656 @@
+#
+# recipes.pl
+#		The part of the benchmark that is about docs/recipes; run.pl loads it.
+#
+# Every recipe at the size that it is meant for, beside the exact way to do the same.
+# The SQL comes from the pages themselves, so what is measured is what people copy.
+# Ratios are the recipe's figure over that of its peer: less is better, everywhere.
+# Time is CPU of the server's process for what one session does, and the time that
+# passes, over the number of transactions, for what several do at once.  WAL is
+# counted without full-page images.
+#
+# bench/recipes_figures puts the results into the pages.
+#
+use strict;
+use warnings;
+
+my ($scale, $rounds, $only, $progress);
+my %known;						# cases by recipe and name
+my @list;						# the same in order
+my $recipe;						# the one that runs
+my $runs = 0;					# of pgbench, so far
+
+# A key of a pgbench script: another one in each run, session and transaction, and known afterwards.
+my $NEXT = "\\set i :i + 1\n";
+my $KEY = q{md5(:run::text || ' ' || :client_id::text || ' ' || :i::text)};
+
+# ------------------------------------------------------------------
+# Cases
+# ------------------------------------------------------------------
+
+# A value of a case, which is declared by its first one.  Its peer is named, if it has one.
+sub measured
+{
+	my ($name, $unit, $value, $peer) = @_;
+	my $case = $known{"$recipe|$name"};
+
+	if (!$case)
+	{
+		$case = { group => "recipes: $recipe", name => $name, unit => $unit, values => [], $peer ? (peer => $peer) : () };
+		$known{"$recipe|$name"} = $case;
+		push @list, $case;
+	}
+	push @{ $case->{values} }, $value;
+	return;
+}
+
+sub recipe_rows { my ($n, $least) = @_; my $count = int($n * $scale); return $count > $least ? $count : $least; }
+
+# The SQL block of a page that has a text in it.
+sub from_page
+{
+	my ($page, $text) = @_;
+
+	open my $in, '<', "docs/recipes/$page.md" or die "docs/recipes/$page.md: $!\n";
+	my $all = join '', <$in>;
+	close $in;
+	for my $block ($all =~ /^```sql\n(.*?)^```/msg)
+	{
+		return $block if index($block, $text) >= 0;
+	}
+	die "docs/recipes/$page.md has no SQL with $text\n";
+}
+
+# ------------------------------------------------------------------
+# Measuring
+# ------------------------------------------------------------------
+
+sub megabytes { my ($sql) = @_; return query("SELECT $sql") / 1e6; }
+
+# CPU of statements in one session, in microseconds over a number of things done, and their WAL.
+sub recipe_cpu
+{
+	my ($things, $before, @statements) = @_;
+	my $from = query('SELECT pg_current_wal_insert_lsn()');
+	my $cpu = cpu($before, @statements);
+
+	return ($cpu / 1000 / $things, query("SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '$from')") / $things);
+}
+
+# Sessions at once: microseconds that pass for a transaction, and its WAL.
+sub at_once
+{
+	my ($clients, $transactions, $script) = @_;
+	my $file = "$ENV{BENCH_OUT}/recipe.sql";
+
+	open my $out, '>', $file or die "$file: $!\n";
+	print $out $script;
+	close $out or die "$file: $!\n";
+	my $from = query('SELECT pg_current_wal_insert_lsn()');
+	my $each = int($transactions / $clients) || 1;
+	my $said = join '', `pgbench -n -M prepared -c $clients -j 2 -t $each -D i=0 -D run=@{[ ++$runs ]} -f $file 2>&1`;
+	my ($tps) = $said =~ /^tps = ([0-9.]+)/m;
+	my ($done) = $said =~ /^number of transactions actually processed: ([0-9]+)/m;
+
+	unlink $file;
+	die $said unless $tps && $done == $each * $clients;
+	return (1e6 / $tps, query("SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '$from')") / $done);
+}
+
+# A script that runs a statement after each so many transactions of eight sessions.
+sub now_and_then
+{
+	my ($script, $each, $statement) = @_;
+
+	return "$NEXT\\set due (:client_id = 0) AND (:i % " . $each / 8 . " = 0)\n$script\n\\if :due\n$statement\n\\endif\n";
+}
+
+# ------------------------------------------------------------------
+# The recipes
+# ------------------------------------------------------------------
+
+sub cache_penetration
+{
+	my $rows = recipe_rows(4_000_000, 20_000);
+	my $batches = 100;
+	# a plan for one batch, as a client would get it; not one for all of them
+	my $loop = 'SET enable_hashjoin = off; SET enable_mergejoin = off; SET enable_material = off; SET enable_memoize = off';
+	my %way = ('primary key alone' => 'exact', 'filter first' => 'products');
+
+	query("CREATE TABLE product AS SELECT md5(n::text) AS sku, 'Product ' || n AS name FROM generate_series(1, $rows) n;
+		   ALTER TABLE product ADD PRIMARY KEY (sku);
+		   CREATE INDEX product_sku_filter ON product USING bloomfilter (sku);
+		   CREATE FUNCTION exact(skus text[]) RETURNS SETOF product LANGUAGE sql STABLE AS 'SELECT p.* FROM unnest(skus) AS asked(sku) JOIN product p ON p.sku = asked.sku'");
+	query(from_page('cache-penetration', 'CREATE FUNCTION products'));
+	query("CREATE TABLE missing AS SELECT array_agg(md5(CASE WHEN n % 100 = 0 THEN n::text ELSE 'none ' || n END)) AS skus FROM generate_series(1, $batches * 1000) n GROUP BY n / 1000;
+		   CREATE TABLE existing AS SELECT array_agg(md5((1 + (n * 7919::bigint) % $rows)::text)) AS skus FROM generate_series(1, $batches * 1000) n GROUP BY n / 1000");
+	query("VACUUM (FREEZE, ANALYZE) $_") for 'product', 'missing', 'existing';
+	measured('size: primary key', 'MB', megabytes(q{pg_relation_size('product_pkey')}));
+	measured('size: filter', 'MB', megabytes(q{pg_relation_size('product_sku_filter')}), 'size: primary key');
+	for my $round (1 .. $rounds)
+	{
+		for my $what ('missing', 'existing')
+		{
+			my $asked = $what eq 'missing' ? '1 % exist' : 'all exist';
+
+			for my $name ('primary key alone', 'filter first')
+			{
+				my $sql = "SELECT count(p.sku) FROM $what, LATERAL $way{$name}(skus) p";
+				my $peer = $name eq 'filter first' ? 'primary key alone' : undef;
+
+				$progress->("$recipe: $name, $asked");
+				measured("$asked: $name", 'us CPU a key', (recipe_cpu($batches * 1000, [ split /; /, $loop ], $sql))[0], $peer && "$asked: $peer");
+				measured("$asked: $name, buffers", 'buffers a key', buffers($loop, $sql) / $batches / 1000, $peer && "$asked: $peer, buffers");
+			}
+		}
+		for my $name ('primary key alone', 'filter first')
+		{
+			my $guard = $name eq 'filter first' ? q{ AND bloom_index_contains('product', 'sku', $1)} : '';
+
+			measured("one missing key a query: $name", 'us CPU a query',
+				(recipe_cpu(2000, [ 'SET plan_cache_mode = force_generic_plan', "PREPARE q(text) AS SELECT * FROM product WHERE sku = \$1$guard", "EXECUTE q('')" ], map { "EXECUTE q('no $_')" } 1 .. 2000))[0],
+				$guard && 'one missing key a query: primary key alone');
+		}
+	}
+	return;
+}
+
+sub nickname
+{
+	my $rows = recipe_rows(1_000_000, 20_000);
+	my $insert = "\\set n random(1, 1000000000000000)\n";
+	my %way = (
+		'unique index alone' => [ 20_000, $insert . "INSERT INTO unique_only (nickname) VALUES ('New' || :n) ON CONFLICT (nickname_key) DO NOTHING;" ],
+		'with the filter index' => [ 20_000, $insert . "INSERT INTO member (nickname) VALUES ('New' || :n) ON CONFLICT (nickname_key) DO NOTHING;" ],
+		'with one filter in a row' => [ 200, $insert . "WITH new AS (INSERT INTO unique_only (nickname) VALUES ('New' || :n) ON CONFLICT (nickname_key) DO NOTHING RETURNING nickname_key) UPDATE one_filter SET names = bloom_add_all(names, ARRAY(SELECT nickname_key FROM new));" ]);
+	my $table = from_page('nickname', 'CREATE TABLE member') =~ s/INSERT.*//sr;
+	my $exact = from_page('nickname', 'CREATE FUNCTION suggest') =~ s/FUNCTION suggest/FUNCTION exact_suggest/r =~ s/SELECT \* FROM suggest.*//sr
+	  =~ s/NOT bloom_index_contains\('member', 'nickname_key', (.*?)\)\n/NOT EXISTS (SELECT FROM member WHERE nickname_key = $1)\n/r;
+
+	die "the exact way is that of the page\n" if $exact =~ /bloom/;
+	query($table);
+	query(from_page('nickname', 'CREATE FUNCTION suggest') =~ s/SELECT \* FROM suggest.*//sr);
+	query($exact);
+	query("INSERT INTO member (nickname) SELECT 'Member' || n FROM generate_series(1, $rows) n;
+		   CREATE TABLE unique_only (LIKE member INCLUDING ALL); DROP INDEX unique_only_nickname_key_idx;
+		   INSERT INTO unique_only (nickname) SELECT nickname FROM member;
+		   CREATE TABLE one_filter AS SELECT bloom_agg(nickname_key) AS names FROM member");
+	query("VACUUM (FREEZE, ANALYZE) $_") for 'member', 'unique_only', 'one_filter';
+	measured('size: unique index', 'MB', megabytes(q{pg_relation_size('member_nickname_key_key')}));
+	measured('size: filter index', 'MB', megabytes(q{pg_relation_size('member_nickname_filter')}), 'size: unique index');
+	for my $round (1 .. $rounds)
+	{
+		for my $name ('unique index alone', 'with the filter index', 'with one filter in a row')
+		{
+			my $peer = $name eq 'unique index alone' ? undef : 'unique index alone';
+			$progress->("$recipe: $name");
+			my ($time, $wal) = at_once(8, recipe_rows($way{$name}[0], $way{$name}[0] / 4), $way{$name}[1]);
+
+			measured("8 sessions register: $name", 'us', $time, $peer && "8 sessions register: $peer");
+			measured("8 sessions register: $name, WAL", 'bytes a row', $wal, $peer && "8 sessions register: $peer, WAL");
+		}
+		for my $way ([ 'unique index', 'exact_suggest' ], [ 'filter index', 'suggest' ])
+		{
+			my ($name, $function) = @$way;
+			my $sql = "SELECT count(s) FROM generate_series(1, 20000) n, LATERAL $function('Somebody' || n, 12) s";
+
+			measured("12 suggestions: $name", 'us CPU a name', (recipe_cpu(240_000, [], $sql))[0], $function eq 'suggest' ? '12 suggestions: unique index' : undef);
+		}
+	}
+	return;
+}
+
+sub coupons
+{
+	my $codes = recipe_rows(1_000_000, 20_000);
+	my $guesses = recipe_rows(200_000, 20_000);
+	my $pick = "\\set n random(1, $codes)\n";
+	my $at_once = 'WITH redeemed AS (DELETE FROM coupon WHERE code = :code RETURNING code) UPDATE coupon_filter SET live = cuckoo_delete_all(live, ARRAY(SELECT code FROM redeemed)) WHERE EXISTS (SELECT FROM redeemed);';
+	my %way = (
+		'primary key alone' => [ 20_000, $pick . "DELETE FROM exact_coupon WHERE code = md5(:n::text);" ],
+		'queue, a sweep for each 5000' => [ 20_000, now_and_then($pick . 'SELECT redeem(md5(:n::text));', 5000, 'SELECT sweep();') ],
+		'filter changed at once' => [ 200, $pick . $at_once =~ s/:code/md5(:n::text)/r ]);
+
+	query(from_page('coupons', 'CREATE TABLE coupon'));
+	query("SELECT issue(array_agg(md5(n::text)), 5) FROM generate_series(1, $codes) n");
+	query("CREATE TABLE exact_coupon AS TABLE coupon; ALTER TABLE exact_coupon ADD PRIMARY KEY (code);
+		   CREATE TABLE guess AS SELECT md5('guess ' || n) AS code FROM generate_series(1, $guesses) n");
+	query("VACUUM (FREEZE, ANALYZE) $_") for 'coupon', 'exact_coupon', 'coupon_filter', 'guess';
+	measured('size: primary key', 'MB', megabytes(q{pg_relation_size('coupon_pkey')}));
+	measured('size: filter', 'MB', megabytes('(cuckoo_stats(live)).bytes FROM coupon_filter'), 'size: primary key');
+	for my $round (1 .. $rounds)
+	{
+		my $scan = (recipe_cpu($guesses, [], 'SELECT count(code) FROM guess'))[0];
+		my $loop = 'SET enable_hashjoin = off; SET enable_mergejoin = off; SET enable_seqscan = off';
+
+		measured('a guess, asked with many: primary key', 'us CPU',
+			(recipe_cpu($guesses, [ split /; /, $loop ], 'SELECT count(*) FROM guess g WHERE EXISTS (SELECT FROM coupon c WHERE c.code = g.code)'))[0] - $scan);
+		measured('a guess, asked with many: filter', 'us CPU',
+			(recipe_cpu($guesses, [], 'SELECT count(*) FROM guess WHERE (SELECT live FROM coupon_filter) @> code'))[0] - $scan, 'a guess, asked with many: primary key');
+		for my $name ('primary key alone', 'queue, a sweep for each 5000', 'filter changed at once')
+		{
+			my ($count, $script) = @{ $way{$name} };
+			my $peer = $name eq 'primary key alone' ? undef : 'primary key alone';
+			$progress->("$recipe: $name");
+			my ($time, $wal) = at_once(8, recipe_rows($count, $count / 4), $script);
+
+			measured("8 sessions redeem: $name", 'us', $time, $peer && "8 sessions redeem: $peer");
+			measured("8 sessions redeem: $name, WAL", 'bytes each', $wal, $peer && "8 sessions redeem: $peer, WAL");
+		}
+	}
+	die "a valid coupon is denied\n" if query('SELECT count(*) FROM coupon, coupon_filter WHERE NOT cuckoo_contains(live, code)');
+	return;
+}
+
+sub changes
+{
+	my $keys = recipe_rows(4_000_000, 20_000);
+	my $asked = recipe_rows(200_000, 20_000);
+	my $count = 8 * recipe_rows(2500, 1250);
+	my @checked;
+	my %way = (
+		'exact table' => [ $count, "${NEXT}INSERT INTO exact_key VALUES ($KEY) ON CONFLICT DO NOTHING;" ],
+		'changes, a fold for each 10,000' => [ $count, now_and_then("INSERT INTO blocked_change VALUES ($KEY);", 10_000, 'SELECT fold();') ],
+		'filter written for each key' => [ 80, "${NEXT}UPDATE written_filter SET keys = bloom_add(keys, $KEY);" ]);
+
+	query(from_page('changes', 'CREATE TABLE blocked_filter'));
+	query("CREATE TABLE exact_key AS SELECT substr(md5(n::text), 1, 16) AS key FROM generate_series(1, $keys) n;
+		   ALTER TABLE exact_key ADD PRIMARY KEY (key);
+		   UPDATE blocked_filter SET keys = (SELECT bloom_agg(key, ($keys * 1.1)::bigint, 0.001) FROM exact_key);
+		   CREATE TABLE written_filter AS TABLE blocked_filter;
+		   CREATE TABLE asked AS SELECT substr(md5('asked ' || n), 1, 16) AS key FROM generate_series(1, $asked) n;
+		   INSERT INTO blocked_change SELECT 'change ' || n FROM generate_series(1, 1000) n");
+	query("VACUUM (FREEZE, ANALYZE) $_") for 'exact_key', 'blocked_filter', 'blocked_change', 'written_filter', 'asked';
+	measured('size: exact table', 'MB', megabytes(q{pg_total_relation_size('exact_key')}));
+	measured('size: filter', 'MB', megabytes('(bloom_stats(keys)).bytes FROM blocked_filter'), 'size: exact table');
+	for my $round (1 .. $rounds)
+	{
+		my $scan = (recipe_cpu($asked, [], 'SELECT count(key) FROM asked'))[0];
+		my $loop = 'SET enable_hashjoin = off; SET enable_mergejoin = off; SET enable_seqscan = off';
+
+		measured('a key that is not there, asked with many: exact table', 'us CPU',
+			(recipe_cpu($asked, [ split /; /, $loop ], 'SELECT count(*) FROM asked a WHERE EXISTS (SELECT FROM exact_key e WHERE e.key = a.key)'))[0] - $scan);
+		measured('a key that is not there, asked with many: filter and changes', 'us CPU',
+			(recipe_cpu($asked, [], 'SELECT count(*) FROM asked a WHERE bloom_contains((SELECT keys FROM blocked_filter), key) OR EXISTS (SELECT FROM blocked_change c WHERE c.key = a.key)'))[0] - $scan,
+			'a key that is not there, asked with many: exact table');
+		for my $name ('exact table', 'changes, a fold for each 10,000', 'filter written for each key')
+		{
+			my ($transactions, $script) = @{ $way{$name} };
+			my $peer = $name eq 'exact table' ? undef : 'exact table';
+			$progress->("$recipe: $name");
+			my ($time, $wal) = at_once(8, $transactions, $script);
+
+			push @checked, $runs if $name =~ /^changes/;
+			measured("8 sessions add: $name", 'us', $time, $peer && "8 sessions add: $peer");
+			measured("8 sessions add: $name, WAL", 'bytes a key', $wal, $peer && "8 sessions add: $peer, WAL");
+		}
+	}
+	# folds and inserts went on side by side: nothing that was inserted is missed
+	die "a key is missed\n" if query("SELECT count(*) FROM unnest(ARRAY[" . join(', ', @checked) . "]) AS run, generate_series(0, 7) client, generate_series(1, $count / 8) i
+		WHERE NOT maybe_blocked(md5(run || ' ' || client || ' ' || i))");
+	return;
+}
+
+sub small_filters
+{
+	my $keys = recipe_rows(1_000_000, 20_000);
+	my $count = 8 * recipe_rows(2500, 1250);
+	my @checked;
+	my %way = (
+		'exact table' => [ $count, "${NEXT}INSERT INTO exact_key VALUES ($KEY) ON CONFLICT DO NOTHING;" ],
+		'1024 small filters' => [ $count, $NEXT . (from_page('small-filters', 'PREPARE add_key') =~ /AS\n(.*?;)/s)[0] =~ s/\$1/$KEY/gr ],
+		'one filter' => [ 200, "${NEXT}UPDATE one_filter SET keys = bloom_add(keys, $KEY) WHERE NOT bloom_contains(keys, $KEY);" ]);
+
+	query(from_page('small-filters', 'CREATE TABLE seen'));
+	query(from_page('small-filters', 'WITH parts') =~ s/100000\)/$keys)/r =~ s/SELECT sum.*//sr);
+	query("CREATE TABLE exact_key AS SELECT 'message ' || n AS key FROM generate_series(1, $keys) n;
+		   ALTER TABLE exact_key ADD PRIMARY KEY (key);
+		   CREATE TABLE one_filter AS SELECT bloom_agg(key, ($keys * 1.1)::bigint) AS keys FROM exact_key");
+	query('VACUUM FULL seen');
+	query("VACUUM (FREEZE, ANALYZE) $_") for 'seen', 'exact_key', 'one_filter';
+	measured('size: exact table', 'bytes a key', query(q{SELECT pg_total_relation_size('exact_key')}) / $keys);
+	measured('size: 1024 small filters', 'bytes a key', query(q{SELECT pg_total_relation_size('seen')}) / $keys, 'size: exact table');
+	measured('size: one filter', 'bytes a key', query(q{SELECT pg_total_relation_size('one_filter')}) / $keys, 'size: exact table');
+	for my $round (1 .. $rounds)
+	{
+		for my $name ('exact table', '1024 small filters', 'one filter')
+		{
+			my $peer = $name eq 'exact table' ? undef : 'exact table';
+			$progress->("$recipe: $name");
+			my ($time, $wal) = at_once(8, @{ $way{$name} });
+
+			push @checked, $runs if $name =~ /^1024/;
+			measured("8 sessions add: $name", 'us', $time, $peer && "8 sessions add: $peer");
+			measured("8 sessions add: $name, WAL", 'bytes a key', $wal, $peer && "8 sessions add: $peer, WAL");
+		}
+		query('VACUUM seen');
+	}
+	die "a key is missed\n" if query("SELECT count(*) FROM unnest(ARRAY[" . join(', ', @checked) . "]) AS run, generate_series(0, 7) client, generate_series(1, $count / 8) i, md5(run || ' ' || client || ' ' || i) AS key
+		JOIN seen ON slot = slot(key) WHERE NOT bloom_contains(keys, key)");
+	return;
+}
+
+sub seen_feed
+{
+	my $users = recipe_rows(1000, 20);
+	my $pages = recipe_rows(1000, 100);
+	my $shown = (from_page('seen-feed', 'PREPARE shown') =~ /AS\n(.*?;)/s)[0];
+	my $next = (from_page('seen-feed', 'PREPARE next_page') =~ /AS\n(.*?;)/s)[0];
+	my %way = (
+		'rows' => [ 'SELECT item FROM unnest($2) WITH ORDINALITY AS c(item, rank) WHERE NOT EXISTS (SELECT FROM seen_rows r WHERE r.user_id = $1 AND r.item = c.item) ORDER BY rank LIMIT $3',
+			'INSERT INTO seen_rows SELECT $1, unnest($2) ON CONFLICT DO NOTHING' ],
+		'array' => [ 'SELECT item FROM unnest($2) WITH ORDINALITY AS c(item, rank) WHERE NOT item = ANY ((SELECT items FROM seen_array WHERE user_id = $1)::bigint[]) ORDER BY rank LIMIT $3',
+			'UPDATE seen_array SET items = (items || $2)[cardinality(items) + cardinality($2) - 4999:] WHERE user_id = $1' ],
+		'rotating filter' => [ $next =~ s/;$//r, $shown =~ s/;$//r ]);
+
+	query(from_page('seen-feed', 'CREATE TABLE feed_seen'));
+	# items of a user differ: the factor has no common divisor with 2^32
+	query("CREATE TABLE seen_rows AS SELECT u AS user_id, (n * 2654435761 + u * 40503) % 4294967296 AS item FROM generate_series(1::bigint, $users) u, generate_series(1, 5000) n;
+		   ALTER TABLE seen_rows ADD PRIMARY KEY (user_id, item);
+		   CREATE TABLE seen_array AS SELECT user_id, array_agg(item) AS items FROM seen_rows GROUP BY user_id;
+		   ALTER TABLE seen_array ADD PRIMARY KEY (user_id);
+		   INSERT INTO feed_seen SELECT user_id, bloom_add_all(bloom_new(1000, 0.001, max_layers => 6), items) FROM seen_array");
+	query("VACUUM (FREEZE, ANALYZE) $_") for 'seen_rows', 'seen_array', 'feed_seen';
+	my %table = (rows => 'seen_rows', array => 'seen_array', 'rotating filter' => 'feed_seen');
+	my @names = ('rows', 'array', 'rotating filter');
+	measured("size: $_", 'KB a user', query("SELECT pg_total_relation_size('$table{$_}')") / $users / 1000, $_ eq 'rows' ? undef : 'size: rows') for @names;
+	for my $round (1 .. $rounds)
+	{
+		my @asked = split /\n/, query("SELECT 1 + (p * 7919) % $users || ', ''{' || string_agg((hashint8extended(p * 1000 + n, 2) & 1073741823)::text, ',') || '}''' FROM generate_series(1, $pages) p, generate_series(1, 200) n GROUP BY p");
+		my @added = split /\n/, query("SELECT 1 + (p * 7919) % $users || ', ''{' || string_agg((hashint8extended(p * 1000 + n, 100 + $round) & 1073741823)::text, ',') || '}''' FROM generate_series(1, $pages) p, generate_series(1, 20) n GROUP BY p");
+
+		for my $name (@names)
+		{
+			my ($ask, $add) = @{ $way{$name} };
+
+			$progress->("$recipe: $name");
+			measured("a page of 200 candidates: $name", 'us CPU',
+				(recipe_cpu($pages, [ "PREPARE q(bigint, bigint[], int) AS $ask", "EXECUTE q(1, '{}', 1)" ], map { "EXECUTE q($_, 20)" } @asked))[0], $name eq 'rows' ? undef : 'a page of 200 candidates: rows');
+			my ($time, $wal) = recipe_cpu($pages, [ "PREPARE a(bigint, bigint[]) AS $add" ], map { "EXECUTE a($_)" } @added);
+			measured("20 items shown: $name", 'us CPU', $time, $name eq 'rows' ? undef : '20 items shown: rows');
+			measured("20 items shown: $name, WAL", 'bytes', $wal, $name eq 'rows' ? undef : '20 items shown: rows, WAL');
+		}
+	}
+	return;
+}
+
+sub partitions_by_day
+{
+	my $rows = 60_000;
+	my $days = recipe_rows(120, 10);
+	my $event = "hashint8extended(n / 5, 5), 'something that happened' FROM generate_series";	# five events of a user on a day
+	my %lookup = (
+		'no index' => [ 'SELECT * FROM with_filter WHERE user_id = $1', 3, 'SET enable_bitmapscan = off' ],
+		'btrees' => [ 'SELECT * FROM with_btree WHERE user_id = $1', 50, 'SELECT' ],
+		'filters, plain query' => [ 'SELECT * FROM with_filter WHERE user_id = $1', 50, 'SELECT' ],
+		'filters, bloom_find' => [ q{SELECT * FROM bloom_find(NULL::with_filter, 'user_id', $1)}, 50, 'SELECT' ]);
+
+	for my $table ('no_index', 'with_btree', 'with_filter')
+	{
+		my $first = $table eq 'no_index' ? $days : 0;	# which is there for the last day only
+
+		query("CREATE TABLE $table (day date NOT NULL, user_id bigint NOT NULL, what text) PARTITION BY RANGE (day)");
+		query("DO \$\$ BEGIN FOR i IN $first .. $days LOOP
+			   EXECUTE format('CREATE TABLE ${table}_%s PARTITION OF $table FOR VALUES FROM (%L) TO (%L)', i, date '2026-01-01' + i, date '2026-01-02' + i);
+			   END LOOP; END \$\$");
+		query("INSERT INTO $table SELECT date '2026-01-01' + (n / $rows)::int, $event(0, $days * $rows - 1) n") unless $first;
+	}
+	query('CREATE INDEX btrees ON with_btree (user_id); CREATE INDEX filters ON with_filter USING bloomfilter (user_id)');
+	query("VACUUM (FREEZE, ANALYZE) $_") for 'no_index', 'with_btree', 'with_filter';
+	my ($btree, $filter) = map { megabytes("sum(pg_relation_size(relid)) FROM pg_partition_tree('$_') WHERE isleaf") } 'btrees', 'filters';
+	measured('size: btrees', 'MB', $btree);
+	measured('size: filters', 'MB', $filter, 'size: btrees');
+	for my $round (1 .. $rounds)
+	{
+		for my $name ('no index', 'btrees', 'filters, plain query', 'filters, bloom_find')
+		{
+			my ($sql, $times, $settings) = @{ $lookup{$name} };
+			my $peer = $name eq 'no index' ? undef : 'no index';
+			my @keys = split /\n/, query("SELECT hashint8extended((i * 7919 + $round) % ($days * $rows / 5), 5) FROM generate_series(1, $times) i");
+
+			$progress->("$recipe: $name");
+			measured("events of a user: $name", 'us CPU', (recipe_cpu($times, [ $settings, "PREPARE q(bigint) AS $sql", 'EXECUTE q(0)' ], map { "EXECUTE q($_)" } @keys))[0], $peer && "events of a user: $peer");
+		}
+		for my $way ([ 'no index', 'no_index' ], [ 'btrees', 'with_btree' ], [ 'filters', 'with_filter' ])
+		{
+			my ($name, $table) = @$way;
+			my $peer = $name eq 'no index' ? undef : 'no index';
+			my ($time, $wal) = recipe_cpu($rows, [], "INSERT INTO $table SELECT date '2026-01-01' + $days, " . $event =~ s/5, 5/5, 100 + $round/r . "(1, $rows) n");
+
+			measured("a day is loaded: $name", 'us CPU a row', $time, $peer && "a day is loaded: $peer");
+			measured("a day is loaded: $name, WAL", 'bytes a row', $wal, $peer && "a day is loaded: $peer, WAL");
+			query("TRUNCATE ${table}_$days");
+		}
+	}
+	query("DROP TABLE $_") for 'no_index', 'with_btree', 'with_filter';
+	return;
+}
+
+sub star_join
+{
+	my $from = 'FROM joins.sale JOIN joins.product USING (product_key)';
+	my $region = q{JOIN joins.shop s USING (shop_key)};
+	my $customer = q{JOIN joins.customer c USING (customer_key)};
+	my $by_hand = q{ AND bloom_contains((SELECT bloom_agg(product_key) FROM joins.product WHERE category = 'Category 7'), sale.product_key)};
+	my @queries = (
+		[ 'one dimension', "SELECT count(*), sum(price) $from WHERE category = 'Category 7'", '' ],
+		[ 'two dimensions', "SELECT count(*), sum(price) $from $region WHERE category = 'Category 7' AND s.region = 'Region 2'", '' ],
+		[ 'three dimensions', "SELECT count(*), sum(price) $from $region $customer WHERE category = 'Category 7' AND s.region = 'Region 2' AND c.country = 'Country 4'", '' ],
+		[ 'one dimension, spilling', "SELECT count(*), sum(price) FROM joins.sale $customer WHERE c.region = 'Region 3'", q{SET work_mem = '256kB'} ]);
+	my $load = q{LOAD 'bloomfilter'};
+
+	query('CREATE SCHEMA joins');
+	star_load();
+	for my $round (1 .. $rounds)
+	{
+		for my $query (@queries)
+		{
+			my ($name, $sql, $set) = @$query;
+			my %answer;
+
+			$progress->("$recipe: $name");
+			for my $how ([ 'off', "$load; SET bloomfilter.join_filter = off; $set", $sql ], [ 'setting on', "$load; SET bloomfilter.join_filter = on; $set", $sql ],
+				[ 'filter in the query', "$load; SET bloomfilter.join_filter = off; $set", $sql . $by_hand ])
+			{
+				my ($form, $settings, $text) = @$how;
+
+				next if $form eq 'filter in the query' && $name =~ /spilling/;
+				$answer{$form} = query("$settings; $text") if $round == 1;
+				die "$name, $form: another answer\n" if $round == 1 && $answer{$form} ne $answer{off};
+				measured("$name: $form", 'ms', (run_once({ settings => $settings, sql => $text }))[0], $form eq 'off' ? undef : "$name: off");
+			}
+		}
+	}
+	query('SET client_min_messages = warning; DROP SCHEMA joins CASCADE');
+	return;
+}
+
+sub segments
+{
+	my $segments = recipe_rows(500, 20);
+	my $each = 10_000;
+	my $all = $segments * $each;
+	my %way = (
+		'unpack all' => [ 'SELECT id, body -> $1 FROM segment WHERE body ? $1', 1 ],
+		'table from keys to segments' => [ 'SELECT s.id, s.body -> $1 FROM segment_of k JOIN segment s USING (id) WHERE k.key = $1', 50 ],
+		'a filter a segment' => [ 'SELECT * FROM lookup($1)', 50 ]);
+
+	query(from_page('segments', 'CREATE TABLE segment') =~ s/1000,/$each,/r =~ s/19999/$all - 1/r);
+	query(from_page('segments', 'CREATE FUNCTION lookup') =~ s/^SELECT \*.*//msr);
+	query("CREATE TABLE segment_of AS SELECT md5(n::text) AS key, n / $each AS id FROM generate_series(0, $all - 1) n; ALTER TABLE segment_of ADD PRIMARY KEY (key)");
+	query("VACUUM (FREEZE, ANALYZE) $_") for 'segment', 'segment_of';
+	measured('size: table from keys to segments', 'MB', megabytes(q{pg_total_relation_size('segment_of')}));
+	measured('size: filters', 'MB', megabytes('sum((bloom_stats(keys)).bytes) FROM segment'), 'size: table from keys to segments');
+	for my $round (1 .. $rounds)
+	{
+		for my $there ('a key that exists', 'a key that does not')
+		{
+			for my $name ('unpack all', 'table from keys to segments', 'a filter a segment')
+			{
+				my ($sql, $times) = @{ $way{$name} };
+				my $peer = $name eq 'unpack all' ? undef : 'unpack all';
+				my @keys = $there =~ /exists/ ? map { "md5('" . ($_ * 7919 + $round) % $all . "')" } 1 .. $times : map { "md5('none $_')" } 1 .. $times;
+
+				$progress->("$recipe: $name");
+				measured("$there: $name", 'us CPU', (recipe_cpu($times, [ "PREPARE q(text) AS $sql" ], map { "EXECUTE q($_)" } @keys))[0], $peer && "$there: $peer");
+				measured("$there: $name, buffers", 'buffers', buffers('SELECT', $sql =~ s/\$1/$keys[0]/gr), $peer && "$there: $peer, buffers");
+			}
+		}
+	}
+	return;
+}
+
+sub crawler
+{
+	my $urls = recipe_rows(10_000_000, 50_000);
+	my $hosts = $urls / 50;
+	my $batches = recipe_rows(1000, 40);
+	# twenty hosts of the known ones, of each the pages 26 to 75, of which 50 are known
+	my $batch = "SELECT 'https://www.host' || h || '.example/some/path/' || p || '.html' AS url FROM (SELECT 1 + (hashint8extended(:r::bigint + i, 0) & 2147483647) % $hosts AS h FROM generate_series(1, 20) i) x, generate_series(26, 75) p";
+	my $pick = "\\set r random(1, 1000000000000000)\n";
+	my %way = (
+		'URLs with a primary key' => "INSERT INTO queue_exact (url) SELECT url FROM new_exact(ARRAY($batch)) AS url;",
+		'64-bit hashes with a primary key' => "INSERT INTO queue_hash (url) SELECT url FROM new_hash(ARRAY($batch)) AS url;",
+		'8192 filters' => "INSERT INTO queue (url) SELECT new_urls(ARRAY($batch));");
+
+	query(from_page('crawler', 'CREATE TABLE seen_url') =~ s/INSERT.*?;//sr);
+	query(from_page('crawler', 'CREATE FUNCTION new_urls'));
+	query((from_page('crawler', 'CREATE TABLE queue') =~ /(.*?;)/s)[0] . "
+		   CREATE TABLE queue_exact (LIKE queue INCLUDING ALL); CREATE TABLE queue_hash (LIKE queue INCLUDING ALL);
+		   CREATE TABLE exact_url AS SELECT 'https://www.host' || h || '.example/some/path/' || p || '.html' AS url FROM generate_series(1, $hosts) h, generate_series(1, 50) p;
+		   ALTER TABLE exact_url ADD PRIMARY KEY (url);
+		   CREATE TABLE url_hash AS SELECT bloom_hash(url) AS h FROM exact_url;
+		   ALTER TABLE url_hash ADD PRIMARY KEY (h);
+		   SET work_mem = '2GB';
+		   INSERT INTO seen_url SELECT n, coalesce(urls, bloom_new(1000, 0.001)) FROM generate_series(0, 8191) n
+		     LEFT JOIN (SELECT slot(url) AS slot, bloom_add_all(bloom_new(1000, 0.001), array_agg(url)) AS urls FROM exact_url GROUP BY 1) u ON slot = n;
+		   -- in the order of the keys, so that two batches do not wait for each other in a circle
+		   CREATE FUNCTION new_exact(batch text[]) RETURNS SETOF text LANGUAGE sql AS \$\$
+		     INSERT INTO exact_url SELECT DISTINCT url FROM unnest(batch) AS url ORDER BY 1 ON CONFLICT DO NOTHING RETURNING url \$\$;
+		   CREATE FUNCTION new_hash(batch text[]) RETURNS SETOF text LANGUAGE sql AS \$\$
+		     WITH asked AS (SELECT DISTINCT ON (bloom_hash(url)) bloom_hash(url) AS h, url FROM unnest(batch) AS url ORDER BY 1),
+		          new AS (INSERT INTO url_hash SELECT h FROM asked ON CONFLICT DO NOTHING RETURNING h)
+		     SELECT url FROM asked JOIN new USING (h) \$\$");
+	query("VACUUM (FREEZE, ANALYZE) $_") for 'exact_url', 'url_hash', 'seen_url';
+	my ($exact, $hash, $filters) = map { megabytes("pg_total_relation_size('$_')") } 'exact_url', 'url_hash', 'seen_url';
+	measured('size: URLs with a primary key', 'MB', $exact);
+	measured('size: 64-bit hashes with a primary key', 'MB', $hash, 'size: URLs with a primary key');
+	measured('size: 8192 filters', 'MB', $filters, 'size: URLs with a primary key');
+	for my $round (1 .. $rounds)
+	{
+		for my $name ('URLs with a primary key', '64-bit hashes with a primary key', '8192 filters')
+		{
+			my $peer = $name =~ /^URLs/ ? undef : 'URLs with a primary key';
+			$progress->("$recipe: $name");
+			my ($time, $wal) = at_once(4, $batches, $pick . $way{$name});
+
+			measured("4 workers: $name", 'us a link', $time / 1000, $peer && "4 workers: $peer");
+			measured("4 workers: $name, WAL", 'bytes a link', $wal / 1000, $peer && "4 workers: $peer, WAL");
+		}
+	}
+	die "a link is queued twice\n" if query('SELECT count(*) - count(DISTINCT url) FROM queue') != 0;
+	die "a link is new that was seen\n" if query("SELECT count(*) FROM queue WHERE split_part(split_part(url, '/', 6), '.', 1)::int <= 50") != 0;
+	return;
+}
+
+sub days_and_months
+{
+	my $users = recipe_rows(500_000, 5000);
+	my $daily = int($users / 5);
+	my $asked = recipe_rows(200_000, 5000);
+	my $merge = (from_page('days-and-months', 'PREPARE night') =~ /AS\n(.*?);/s)[0];
+
+	query("CREATE TABLE exact_day AS SELECT DISTINCT (hashint8extended(n, d) & 2147483647) % $users AS user_id, date '2026-01-01' + d AS day FROM generate_series(0, 33) d, generate_series(1, $daily) n;
+		   ALTER TABLE exact_day ADD PRIMARY KEY (user_id, day);
+		   CREATE TABLE active_day (day date PRIMARY KEY, users cuckoo NOT NULL, bloom_users bloom NOT NULL);
+		   CREATE TABLE active_month (up_to date NOT NULL, users cuckoo NOT NULL);
+		   INSERT INTO active_day SELECT day, cuckoo_agg(user_id, $daily), bloom_agg(user_id, $users) FROM exact_day GROUP BY day;
+		   INSERT INTO active_month SELECT '2026-01-30', cuckoo_merge_agg(users) FROM active_day WHERE day <= '2026-01-30';
+		   CREATE TABLE bloom_month AS SELECT bloom_union_agg(bloom_users) AS users FROM active_day WHERE day <= '2026-01-30';
+		   CREATE TABLE exact_month (user_id bigint, days bigint);
+		   CREATE TABLE asked AS SELECT n AS user_id FROM generate_series($users - $asked / 2, $users + $asked / 2) n");
+	query("VACUUM (FREEZE, ANALYZE) $_") for 'exact_day', 'active_day', 'active_month', 'bloom_month', 'asked';
+	measured('size: days and users with a primary key', 'MB', megabytes(q{pg_total_relation_size('exact_day')}) * 30 / 34);
+	measured('size: cuckoo, 30 days and their sum', 'MB', megabytes(q{sum(b) FROM (SELECT (cuckoo_stats(users)).bytes AS b FROM active_day WHERE day <= '2026-01-30' UNION ALL SELECT (cuckoo_stats(users)).bytes FROM active_month) x}),
+		'size: days and users with a primary key');
+	measured('size: bloom, 30 days and their union', 'MB', megabytes(q{sum(b) FROM (SELECT (bloom_stats(bloom_users)).bytes AS b FROM active_day WHERE day <= '2026-01-30' UNION ALL SELECT (bloom_stats(users)).bytes FROM bloom_month) x}),
+		'size: days and users with a primary key');
+	for my $round (1 .. $rounds)
+	{
+		my $day = "date '2026-01-31'";
+		my $again = "UPDATE active_month SET up_to = '2026-01-30', users = (SELECT cuckoo_merge_agg(users) FROM active_day WHERE day <= '2026-01-30')";
+		my $scan = (recipe_cpu($asked, [], 'SELECT count(user_id) FROM asked'))[0];
+		my $loop = 'SET enable_hashjoin = off; SET enable_mergejoin = off; SET enable_seqscan = off';
+
+		$progress->("$recipe: round $round");
+		for my $night (
+			[ 'grouped anew', 'TRUNCATE exact_month', "INSERT INTO exact_month SELECT user_id, count(*) FROM exact_day WHERE day BETWEEN $day - 29 AND $day GROUP BY user_id" ],
+			[ 'cuckoo, a day in and a day out', $again, $merge =~ s/\$1/$day/gr ],
+			[ 'bloom, merged anew', 'SELECT 1', "UPDATE bloom_month SET users = (SELECT bloom_union_agg(bloom_users) FROM active_day WHERE day BETWEEN $day - 29 AND $day)" ])
+		{
+			my ($name, $before, $sql) = @$night;
+			my $peer = $name eq 'grouped anew' ? undef : 'grouped anew';
+			query($before);
+			my ($time, $wal) = recipe_cpu(1000, [], $sql);
+
+			measured("the night: $name", 'ms CPU', $time, $peer && "the night: $peer");
+			measured("the night: $name, WAL", 'MB', $wal / 1000, $peer && "the night: $peer, WAL");
+		}
+		die "a user is missing\n" if query("SELECT count(*) FROM (SELECT user_id, count(*) AS days FROM exact_day WHERE day BETWEEN $day - 29 AND $day GROUP BY user_id) e, active_month m WHERE cuckoo_count(m.users, user_id) < days");
+		measured('on how many days, asked with many: primary key', 'us CPU a user',
+			(recipe_cpu($asked, [ split /; /, $loop ], "SELECT sum(n) FROM asked a, LATERAL (SELECT count(*) AS n FROM exact_day e WHERE e.user_id = a.user_id AND day BETWEEN $day - 29 AND $day) c"))[0] - $scan);
+		measured('on how many days, asked with many: cuckoo', 'us CPU a user', (recipe_cpu($asked, [], 'SELECT sum(cuckoo_count((SELECT users FROM active_month), user_id)) FROM asked'))[0] - $scan,
+			'on how many days, asked with many: primary key');
+	}
+	return;
+}
+
+# ------------------------------------------------------------------
+
+my @RECIPES = (
+	[ 'cache penetration', \&cache_penetration ],
+	[ 'nickname', \&nickname ],
+	[ 'crawler', \&crawler ],
+	[ 'seen feed', \&seen_feed ],
+	[ 'coupons', \&coupons ],
+	[ 'partitions', \&partitions_by_day ],
+	[ 'star join', \&star_join ],
+	[ 'days and months', \&days_and_months ],
+	[ 'segments', \&segments ],
+	[ 'small filters', \&small_filters ],
+	[ 'changes', \&changes ]);
+
+# Run what matches; the cases with their values.
+sub recipes_cases
+{
+	(my $options, $progress) = @_;
+	($scale, $rounds, $only) = @{$options}{ 'scale', 'rounds', 'only' };
+	my @wanted = grep { "recipes: $_->[0]" =~ /$only/ } @RECIPES;
+
+	return unless @wanted;
+	query('CREATE EXTENSION IF NOT EXISTS bloomfilter');
+	query(q{CREATE OR REPLACE FUNCTION cpu_ns() RETURNS bigint LANGUAGE sql AS $$SELECT split_part(pg_read_file('/proc/self/schedstat'), ' ', 1)::bigint$$});
+	query(q{ALTER DATABASE postgres SET search_path = recipes, public; ALTER DATABASE postgres SET maintenance_work_mem = '1GB'});
+	full_page_writes('off');
+	for my $one (@wanted)
+	{
+		my $from = time;
+
+		$recipe = $one->[0];
+		query('CREATE SCHEMA recipes');
+		$progress->("$recipe: loading");
+		$one->[1]->();
+		query('SET client_min_messages = warning; DROP SCHEMA recipes CASCADE');
+		printf STDERR "\n%s: %d s\n", $recipe, time - $from;
+	}
+	full_page_writes('on');
+	query('ALTER DATABASE postgres RESET search_path; ALTER DATABASE postgres RESET maintenance_work_mem');
+	for my $case (@list)
+	{
+		$case->{median} = median(@{ $case->{values} });
+		($case->{best}) = sort { $a <=> $b } @{ $case->{values} };
+	}
+	return @list;
+}
+
+1;
