@@ -7,7 +7,7 @@
 use strict;
 use warnings;
 
-use List::Util qw(max min first);
+use List::Util qw(max min);
 
 my $folder = pop @ARGV or die "usage: bench/draw.pl FILE.csv... FOLDER\n";
 my %value;						# group, series, x: the best
@@ -36,7 +36,9 @@ sub plot
 	open my $pipe, '|-', 'gnuplot' or die "gnuplot: $!\n";
 	print $pipe "set terminal svg noenhanced size 700,$height font 'Helvetica,Arial,sans-serif,14' background '#ffffff'\nset output '$folder/$name.svg'\n";
 	printf $pipe "set label \"%s\" at screen 0.02,%f left font ',16' tc rgb '#111111'\nset label \"%s\" at screen 0.02,%f left font ',13' tc rgb '#555555'\n", $title, 1 - 20 / $height, $small, 1 - 43 / $height;
-	printf $pipe "set tmargin at screen %f\nset key at screen 0.02,%f left top horizontal maxrows 2 Left reverse samplen 2 width 1\n", 1 - 100 / $height, 1 - 58 / $height;
+	# a key of two rows between them and the plot, unless there is none
+	printf $pipe "set tmargin at screen %f\nset key at screen 0.02,%f left top horizontal maxrows 2 Left reverse samplen 2 width -3 font ',13'\n",
+	  1 - ((grep { /^plot.* title / } @commands) ? 105 : 66) / $height, 1 - 58 / $height;
 	print $pipe "set border 3 lc rgb '#444444'\nset tics nomirror textcolor rgb '#222222'\nset grid lc rgb '#dddddd' lt 1\nset style fill solid noborder\n";
 	print $pipe "set key textcolor rgb '#222222'\nset xlabel textcolor rgb '#222222'\nset ylabel textcolor rgb '#222222'\n";
 	print $pipe map { "$_\n" } @commands;
@@ -77,26 +79,24 @@ sub names
 sub readable
 {
 	my ($n) = @_;
-	my $text = $n < 10 ? sprintf('%.2g', $n) : $n < 100 ? sprintf('%.0f', $n) : sprintf('%.0f', sprintf('%.3g', $n));
+	my $text = $n < 10 ? sprintf('%.3g', $n) : $n < 100 ? sprintf('%.0f', $n) : sprintf('%.0f', sprintf('%.3g', $n));
 
 	1 while $text =~ s/^(\d+)(\d{3})/$1,$2/;
 	return $text;
 }
 
-# Where the logarithms of two curves cross, or undef: [x, off, on]...
-sub crossing
+# From where on a filter gains nothing (less than 2 %), between two measurements: x; undef if it always gains.
+sub break_even
 {
-	my (@rows) = @_;
+	my (@rows) = @_;			# x, without, with
+	my ($last) = grep { $rows[$_][1] > 1.02 * $rows[$_][2] } reverse 0 .. $#rows;
 
-	for my $i (1 .. $#rows)
-	{
-		my ($before, $after) = map { log($_->[1] / $_->[2]) } @rows[ $i - 1, $i ];
+	return $rows[0][0] unless defined $last;
+	return if $last == $#rows;
+	my ($before, $after) = map { log($_->[1] / $_->[2]) } @rows[ $last, $last + 1 ];
+	my $share = $after < 0 ? $before / ($before - $after) : 1;
 
-		next unless $before > 0 && $after <= 0;
-		my $share = $before / ($before - $after);
-		return exp(log($rows[ $i - 1 ][0]) * (1 - $share) + log($rows[$i][0]) * $share);
-	}
-	return;
+	return exp(log($rows[$last][0]) * (1 - $share) + log($rows[ $last + 1 ][0]) * $share);
 }
 
 # ------------------------------------------------------------------
@@ -138,7 +138,7 @@ sub draw_inserts
 	my $none = $rate{'no filter'};
 	my @bars = map { [ $_, $rate{$_}, $_ eq 'no filter' || /btree/ ? $GREY : $COLOURS[0], sprintf('%s (%.0f %%)', readable($rate{$_}), 100 * $rate{$_} / $none) ] } @series;
 
-	plot('inserts', 120 + 44 * @bars, sprintf('Let an index keep the filter: %.0f %% of the inserts, against %.1f %% with a trigger', 100 * $rate{'bloomfilter index'} / $none, 100 * $rate{'trigger, one filter'} / $none),
+	plot('inserts', 110 + 44 * @bars, sprintf('Let an index keep the filter: %.0f %% of the inserts, against %.1f %% with a trigger', min(100, 100 * $rate{'bloomfilter index'} / $none), 100 * $rate{'trigger, one filter'} / $none),
 		'single-row inserts of 8 clients into a table of a million rows; higher is better', 'set xlabel "inserts a second"', 'set xrange [0:' . 1.3 * max(values %rate) . ']', 'set format x "%.0f"', 'set lmargin 28', bars(0.3, @bars));
 	return;
 }
@@ -149,15 +149,15 @@ sub draw_joins
 	my $of = $value{$group};
 	my @rows = map { [ $_, $of->{off}{$_}, $of->{on}{$_} ] } sort { $a <=> $b } keys %{ $of->{off} };
 	my ($gain) = sort { $b <=> $a } map { $_->[1] / $_->[2] } @rows;
-	my $even = crossing(@rows);
+	my $even = break_even(@rows);
 	my $top = 1.1 * max(map { @$_[ 1, 2 ] } @rows);
-	my $what = defined $even ? sprintf('break-even: %.0f %%', $even) : 'no break-even: never slower';
+	my $what = defined $even ? sprintf('break-even: %.0f %%', $even) : 'it gains everywhere';
 	my $x = $even // 100;
 
-	plot('joins', 420, sprintf('A filter in a hash join: up to %.1f times faster; %s', $gain, defined $even ? 'no gain where most rows survive' : 'never slower'),
+	plot('joins', 420, sprintf('A filter in a hash join: up to %.1f times faster; %s', $gain, defined $even ? 'nothing gained where most rows survive' : 'never slower'),
 		'4 million facts joined to a part of a dimension of a million rows', 'set logscale x', 'set xrange [0.1:100]', "set yrange [0:$top]", 'set xlabel "share of the facts that find a partner, %"', 'set ylabel "time of the query, ms"',
 		'set xtics (0.1, 0.3, 1, 3, 10, 30, 100)',
-		defined $even ? ("set arrow from $x,0 to $x,$top nohead dt 2 lc rgb '#777777'", "set label \"$what \" at $x," . 0.08 * $top . " right tc rgb '#222222'") : "set label \"$what \" at 90," . 0.08 * $top . " right tc rgb '#222222'",
+		defined $even ? ("set arrow from $x,0 to $x,$top nohead dt 2 lc rgb '#777777'", "set label \"$what \" at $x," . 0.05 * $top . " right tc rgb '#222222'") : "set label \"$what \" at 90," . 0.05 * $top . " right tc rgb '#222222'",
 		"plot '-' with linespoints lw 2.5 pt 7 ps 0.6 lc rgb '$COLOURS[1]' title 'without', '-' with linespoints lw 2.5 pt 7 ps 0.6 lc rgb '$COLOURS[0]' title 'with bloomfilter.join_filter'",
 		points($group, 'off'), points($group, 'on'));
 	return;
@@ -168,10 +168,10 @@ sub draw_probes
 	my $group = 'charts: probes';
 	my @series = @{ $order{$group} };
 	my $most = max(keys %{ $value{$group}{ $series[0] } });
-	my ($btree, $filter) = map { $value{$group}{$_}{$most} } 'btree lookup', 'bloom_contains, a value';
+	my ($btree, $filter) = map { $value{$group}{$_}{$most} } 'btree lookup', 'bloom_contains';
 
-	plot('probes', 420, sprintf('Asking a filter takes a %s of a btree lookup', $btree / $filter > 1.5 ? sprintf('%.0fth', $btree / $filter) : 'part'),
-		'text keys that are not there, asked for set-wise; CPU time without the scan that brings the keys', 'set logscale xy', 'set format x "10^%T"', 'set termoption enhanced',
+	plot('probes', 420, sprintf('Of %s keys: a filter answers %.0f times as fast as a btree', readable($most), $btree / $filter),
+		'text keys that are not there, asked for set-wise; CPU time without the scan that brings the keys', 'set logscale xy', 'set format x "10^%T"', 'set termoption enhanced', "set xrange [800:" . 1.3 * $most . ']',
 		'set xlabel "keys in the filter or index"', 'set ylabel "nanoseconds a key"',
 		'plot ' . join(', ', map { "'-' with linespoints lw 2.5 pt 7 ps 0.6 lc rgb '$COLOURS[$_]' title '" . ($series[$_] =~ s/_/\\_/gr) . "'" } 0 .. $#series),
 		map { points($group, $_) } @series);
@@ -184,9 +184,9 @@ sub draw_fpp
 	my @series = @{ $order{$group} };
 	my $worst = max(map { values %{ $value{$group}{$_} } } grep { !/textbook/ } @series);
 
-	plot('fpp', 420, 'False positives are as rare as was asked for', sprintf('100,000 keys, measured with keys that were not added; at most %.2f times the target', $worst), 'set logscale xy', 'set xrange [1:1e-6] reverse', 'set xrange [0.7:7e-7]',
+	plot('fpp', 420, 'False positives are as rare as was asked for', sprintf('100,000 keys, measured with keys that were not added; at most %.2f times the target', $worst), 'set logscale xy', 'set xrange [0.7:7e-7]',
 		'set format x "10^{%T}"', 'set termoption enhanced', 'set yrange [0.2:40]', 'set ytics (0.25, 0.5, 1, 2, 4, 8, 16, 32)', 'set xlabel "probability asked for"', 'set ylabel "measured, times what was asked for"',
-		"set arrow from graph 0, first 1 to graph 1, first 1 nohead lw 1.5 lc rgb '#444444'", 'set label "as asked for" at graph 0.02, first 1.12 font ",12" tc rgb "#444444"',
+		"set arrow from graph 0, first 1 to graph 1, first 1 nohead lw 1.5 lc rgb '#444444'", 'set label "as asked for" at graph 0.99, first 1.15 right font ",12" tc rgb "#444444"',
 		'plot ' . join(', ', map { "'-' with linespoints lw 2.5 pt 7 ps 0.6 lc rgb '" . ($series[$_] =~ /textbook/ ? $GREY : $COLOURS[$_]) . "' title '$series[$_]'" } 0 .. $#series),
 		map { points($group, $_) } @series);
 	return;
@@ -195,7 +195,7 @@ sub draw_fpp
 sub draw_fill
 {
 	my $group = 'theory: fill';
-	my @lines = ([ 'bloom predicted', 'lines lw 2 lc rgb "#1f5fa8"' ], [ 'bloom measured', 'points pt 7 ps 0.9 lc rgb "#1f5fa8"' ], [ 'bloom by the textbook formula', 'lines lw 2 dt 2 lc rgb "#777777"' ],
+	my @lines = ([ 'bloom predicted', 'lines lw 2 lc rgb "#1f5fa8"' ], [ 'bloom measured', 'points pt 7 ps 0.9 lc rgb "#1f5fa8"' ], [ 'bloom, textbook formula', 'lines lw 2 dt 2 lc rgb "#777777"' ],
 		[ 'cuckoo predicted', 'lines lw 2 lc rgb "#d9772b"' ], [ 'cuckoo measured', 'points pt 5 ps 0.8 lc rgb "#d9772b"' ]);
 
 	plot('fill', 420, 'Predicted and measured: a filter made for 1 % while it fills', '100,000 keys are 100 %; ten million questions for keys that were not added', 'set logscale y', 'set yrange [0.0001:30]', 'set xrange [10:210]',

@@ -33,7 +33,7 @@ static const double targets[] = {0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 
 static void
 print(const char *group, const char *series, double x, double value, const char *unit)
 {
-	printf("theory: %s,%s,%g,%.6g,%s\n", group, series, x, value, unit);
+	printf("theory: %s,\"%s\",%g,%.6g,%s\n", group, series, x, value, unit);
 	fflush(stdout);
 }
 
@@ -132,7 +132,7 @@ show_fpp(void)
 	for (unsigned i = 0; i < TARGETS; i++)
 	{
 		double		fpp = targets[i];
-		const char *const names[] = {"bloom", "cuckoo", "bloom grown from 1024 keys"};
+		const char *const names[] = {"bloom", "cuckoo", "bloom, grown from 1024 keys"};
 
 		for (unsigned way = 0; way < 3; way++)
 		{
@@ -151,7 +151,7 @@ show_fpp(void)
 			print("fpp", names[way], fpp, measure(&filter, enough(fpp)) / fpp, "times the target");
 			free(bytes);
 		}
-		print("fpp", "lines sized by the textbook formula", fpp, measure_naive(fpp) / fpp, "times the target");
+		print("fpp", "lines, textbook size", fpp, measure_naive(fpp) / fpp, "times the target");
 	}
 }
 
@@ -189,7 +189,7 @@ show_fill(void)
 			free(bytes);
 		}
 		print("fill", "bloom predicted", x, 100 * bf_shape_fpp(shape, keys), "%");
-		print("fill", "bloom by the textbook formula", x, 100 * pow(1 - exp(-(double) (keys * probes) / bits), probes), "%");
+		print("fill", "bloom, textbook formula", x, 100 * pow(1 - exp(-(double) (keys * probes) / bits), probes), "%");
 		print("fill", "cuckoo predicted", x, 100 * (double) keys / (double) bf_table_range(table), "%");
 	}
 }
