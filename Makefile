@@ -53,8 +53,18 @@ override with_llvm := no
 EXTRA_CLEAN = test/unit/core_test
 
 PG_CONFIG ?= pg_config
-PGXS := $(shell $(PG_CONFIG) --pgxs)
+PGXS := $(shell $(PG_CONFIG) --pgxs 2>/dev/null)
+ifeq ($(wildcard $(PGXS)),)
+$(error PostgreSQL's development files are missing: install postgresql-server-dev-NN (Debian) or \
+	postgresqlNN-devel (Red Hat) for your major version NN, or say make PG_CONFIG=/path/to/pg_config)
+endif
 include $(PGXS)
+
+ifeq ($(filter clean distclean uninstall,$(MAKECMDGOALS)),)
+ifneq ($(shell $(CC) $(CPPFLAGS) $(CFLAGS) -include xxhash.h -E -x c /dev/null >/dev/null 2>&1 && echo there),there)
+$(error xxhash.h is missing: install libxxhash-dev (Debian) or xxhash-devel (Red Hat); only the header is used)
+endif
+endif
 
 HEADERS_ALL = $(wildcard src/*.h src/core/*.h src/index/*.h src/joinfilter/*.h)
 $(OBJS): $(HEADERS_ALL)

@@ -32,7 +32,7 @@ typedef struct bf_bloom_layer
 	uint32_t	room;			/* allocated in `hashes` */
 	uint32_t	count;			/* used in `hashes` */
 	uint32_t	sorted;			/* length of the sorted, distinct prefix */
-	uint64_t	bits_set;		/* in `lines` */
+	uint64_t	bits_set;		/* in `lines`, or BF_UNCOUNTED */
 	uint64_t	full_bits;		/* lines with this many bits set are full */
 	uint64_t	keys_left;		/* keys until they are full, or BF_UNCOUNTED */
 } bf_bloom_layer;
@@ -95,6 +95,7 @@ extern bool bf_bloom_layer_is_empty(bf_host host, const bf_bloom_layer *layer);
 extern void bf_bloom_sort_list(const bf_bloom *bloom, bf_bloom_layer *layer);
 extern uint8_t *bf_bloom_lines_of_list(const bf_bloom *bloom, const bf_bloom_layer *layer, size_t n, bf_added *added);
 extern void bf_bloom_install_lines(bf_bloom *bloom, bf_bloom_layer *layer, uint8_t *lines, bf_added added);
+extern void bf_bloom_count_bits(const bf_bloom *bloom, bf_bloom_layer *layer);
 extern void bf_bloom_load_layer(bf_bloom *bloom, bf_bloom_layer *layer, const bf_layer *from);
 extern bool bf_bloom_join_layers(bf_bloom *bloom);
 extern void bf_bloom_insert_layer(bf_bloom *bloom, unsigned at, const bf_bloom_layer *layer);
@@ -123,6 +124,7 @@ bf_bloom_lines_take(const bf_bloom_layer *layer, uint64_t n)
 {
 	bf_shape	shape = layer->size.shape;
 
+	bf_assert(layer->bits_set != BF_UNCOUNTED);
 	return n <= layer->keys_left && layer->bits_set + n * shape.probes * shape.groups <= layer->full_bits;
 }
 

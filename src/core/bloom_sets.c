@@ -188,6 +188,7 @@ bloom_copy_layer(bf_bloom *bloom, unsigned at, const bf_layer *from)
 	bf_bloom_layer copy;
 
 	bf_bloom_load_layer(bloom, &copy, from);
+	bf_bloom_count_bits(bloom, &copy);
 	bf_bloom_insert_layer(bloom, at, &copy);
 }
 
@@ -296,11 +297,20 @@ compare_capacities(const void *a, const void *b)
 	return (x->size.capacity > y->size.capacity) - (x->size.capacity < y->size.capacity);
 }
 
+/* Any layer may become the open one: count the bits of all. */
+static void
+count_all_layers(bf_bloom *bloom)
+{
+	for (unsigned i = 0; i < bloom->layers; i++)
+		bf_bloom_count_bits(bloom, &bloom->layer[i]);
+}
+
 /* Merge such a state.  Lists are added key by key, lines by the rule. */
 void
 bf_bloom_merge_state(bf_bloom *bloom, const bf_filter *state)
 {
 	bf_assert(bf_bloom_can_merge_state(bloom, state));
+	count_all_layers(bloom);
 	bloom->is_state = true;
 	for (unsigned i = 0; i < state->layers; i++)
 	{
@@ -399,6 +409,7 @@ bf_bloom_unite(bf_bloom *bloom, const bf_filter *filter)
 	bool		fixed = growth == 0 && filter->header.growth == 0;
 	bool		window = is_same_window(bloom, filter);
 
+	count_all_layers(bloom);
 	if (!window)
 	{
 		bool		rotates = header->max_layers > 0 || filter->header.max_layers > 0;

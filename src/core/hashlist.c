@@ -13,10 +13,14 @@
 #define SHORT_PIECE		32
 #define MAX_RADIX_BITS	12
 
+/* A sorted array that gets this many more is put in order by insertion, too. */
+#define FEW_MORE		4
+
+/* Sort n hashes, the first `sorted` of which are in order. */
 static void
-hashes_insertion_sort(uint64_t *hashes, size_t n)
+hashes_insertion_sort(uint64_t *hashes, size_t n, size_t sorted)
 {
-	for (size_t i = 1; i < n; i++)
+	for (size_t i = sorted; i < n; i++)
 	{
 		uint64_t	hash = hashes[i];
 		size_t		j = i;
@@ -78,7 +82,7 @@ hashes_radix_sort(bf_host host, uint64_t *hashes, size_t n, uint32_t *next)
 
 	if (n < SHORT_PIECE)
 	{
-		hashes_insertion_sort(hashes, n);
+		hashes_insertion_sort(hashes, n, 1);
 		return;
 	}
 	bits = common_bits(hashes, n);
@@ -124,8 +128,8 @@ hashes_radix_sort(bf_host host, uint64_t *hashes, size_t n, uint32_t *next)
 #undef BUCKET
 	if (largest < SHORT_PIECE)
 	{
-		hashes_insertion_sort(hashes, n);	/* no element is far from its
-											 * place */
+		/* no element is far from its place */
+		hashes_insertion_sort(hashes, n, 1);
 		return;
 	}
 	for (size_t b = 0, start = 0; b < buckets; b++)
@@ -231,7 +235,10 @@ bf_hashes_sort_unique(bf_host host, uint64_t *hashes, size_t n, size_t sorted)
 {
 	if (sorted == n)
 		return n;
-	bf_hashes_sort(host, hashes, n);
+	if (n - sorted <= FEW_MORE && n < BF_POLL_EVERY)
+		hashes_insertion_sort(hashes, n, sorted);
+	else
+		bf_hashes_sort(host, hashes, n);
 	return hashes_unique(host, hashes, n);
 }
 
