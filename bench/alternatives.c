@@ -25,7 +25,8 @@ struct structure
 	const char *name;
 	void		(*make) (structure *s);
 	void		(*add) (structure *s, uint64_t hash);
-	void		(*finish) (structure *s);	/* if it must be finished before it can be asked */
+	void		(*finish) (structure *s);	/* if it must be finished before
+											 * it can be asked */
 	bool		(*contains) (const structure *s, uint64_t hash);
 	void		(*delete) (structure *s, uint64_t hash);
 	uint64_t	n;
@@ -316,7 +317,8 @@ dleft_delete(structure *s, uint64_t hash)
  */
 typedef struct
 {
-	uint64_t	keys;			/* exclusive or of the hashes that use the cell */
+	uint64_t	keys;			/* exclusive or of the hashes that use the
+								 * cell */
 	uint32_t	count;
 } fuse_cell;
 

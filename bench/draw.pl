@@ -195,7 +195,7 @@ sub draw_fpp
 sub draw_fill
 {
 	my $group = 'theory: fill';
-	my @lines = ([ 'bloom predicted', 'lines lw 2 lc rgb "#1f5fa8"' ], [ 'bloom measured', 'points pt 7 ps 0.9 lc rgb "#1f5fa8"' ], [ 'bloom, textbook formula', 'lines lw 2 dt 2 lc rgb "#777777"' ],
+	my @lines = ([ 'bloom predicted', 'lines lw 2 lc rgb "#1f5fa8"' ], [ 'bloom measured', 'points pt 7 ps 0.9 lc rgb "#1f5fa8"' ], [ 'bloom textbook', 'lines lw 2 dt 2 lc rgb "#777777"' ],
 		[ 'cuckoo predicted', 'lines lw 2 lc rgb "#d9772b"' ], [ 'cuckoo measured', 'points pt 5 ps 0.8 lc rgb "#d9772b"' ]);
 
 	plot('fill', 420, 'Predicted and measured: a filter made for 1 % while it fills', '100,000 keys are 100 %; ten million questions for keys that were not added', 'set logscale y', 'set yrange [0.0001:30]', 'set xrange [10:210]',
@@ -210,7 +210,7 @@ sub draw_groups
 	my @series = @{ $order{$group} };
 	my @lines = map { [ $series[$_], $series[$_] eq 'taken' ? 'lines lw 6 lc rgb "#c9c9c9"' : "lines lw 2.5 lc rgb '$COLOURS[$_]'" ] } $#series, 0 .. $#series - 1;
 
-	plot('groups', 400, 'Two to four lines a key buy small probabilities for few bits', 'bits a key over those of a classic Bloom filter; grey: what is taken', 'set logscale x', 'set xrange [0.1:1e-9]', 'set yrange [1:1.6]', 'set format x "10^{%T}"', 'set termoption enhanced',
+	plot('groups', 400, 'Two to four lines a key buy small probabilities for few bits', 'bits a key over those of a classic Bloom filter; grey: what is taken', 'set logscale x', 'set xrange [0.1:1e-9]', 'set yrange [1:1.6]', 'unset mxtics', 'set format x "10^{%T}"', 'set termoption enhanced',
 		'set xlabel "probability asked for"', 'set ylabel "bits, times classic"',
 		'plot ' . join(', ', map { "'-' with $_->[1] title '$_->[0]'" } @lines), map { points($group, $_->[0]) } @lines);
 	return;
