@@ -225,7 +225,7 @@ sub charts_cases
 	my $exact = $scale < 0.5 ? 20 : 400;	# false positives in a measurement
 	my @parts = (
 		[ 'charts: bytes', \&chart_bytes ], [ 'charts: keeping', \&chart_keeping ], [ 'charts: dimension', \&chart_dimension ], [ 'charts: probes', \&chart_probes ],
-		[ 'charts, theory: fpp', sub { plain_program('theory', $exact, 'fpp') } ],
+		[ 'charts: fpp', sub { plain_program('theory', $exact, 'fpp') } ],
 		[ 'theory: fill, groups, growth, hash', sub { plain_program('theory', $exact, 'fill', 'groups', 'growth', 'hash') } ],
 		[ 'theory: alternatives', sub { plain_program('alternatives', map { sized($_, 10_000) } 1_000_000, 10_000_000) } ]);
 

@@ -180,7 +180,7 @@ sub draw_probes
 
 sub draw_fpp
 {
-	my $group = 'theory: fpp';
+	my $group = 'charts: fpp';
 	my @series = @{ $order{$group} };
 	my $worst = max(map { values %{ $value{$group}{$_} } } grep { !/textbook/ } @series);
 
@@ -235,7 +235,7 @@ sub draw_star
 
 my %charts = (
 	'charts: bytes' => \&draw_bytes, 'charts: keeping' => \&draw_inserts, 'charts: dimension' => \&draw_joins, 'charts: probes' => \&draw_probes,
-	'theory: fpp' => \&draw_fpp, 'theory: fill' => \&draw_fill, 'theory: groups' => \&draw_groups, 'joins: star' => \&draw_star);
+	'charts: fpp' => \&draw_fpp, 'theory: fill' => \&draw_fill, 'theory: groups' => \&draw_groups, 'joins: star' => \&draw_star);
 
 for my $group (sort keys %charts)
 {

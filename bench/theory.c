@@ -33,7 +33,7 @@ static const double targets[] = {0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 
 static void
 print(const char *group, const char *series, double x, double value, const char *unit)
 {
-	printf("theory: %s,\"%s\",%g,%.6g,%s\n", group, series, x, value, unit);
+	printf("%s,\"%s\",%g,%.6g,%s\n", group, series, x, value, unit);
 	fflush(stdout);
 }
 
@@ -149,10 +149,10 @@ show_fpp(void)
 				start_small(&made, fpp);
 			add_all(&made, KEYS);
 			bytes = seal(&made, &filter);
-			print("fpp", names[way], fpp, measure(&filter, enough(fpp)) / fpp, "times the target");
+			print("charts: fpp", names[way], fpp, measure(&filter, enough(fpp)) / fpp, "times the target");
 			free(bytes);
 		}
-		print("fpp", "lines, textbook size", fpp, measure_naive(fpp) / fpp, "times the target");
+		print("charts: fpp", "lines, textbook size", fpp, measure_naive(fpp) / fpp, "times the target");
 	}
 }
 
@@ -186,12 +186,12 @@ show_fill(void)
 				start_cuckoo(&made, KEYS, 0.01);
 			add_all(&made, keys);
 			bytes = seal(&made, &filter);
-			print("fill", way == 0 ? "bloom measured" : "cuckoo measured", x, 100 * measure(&filter, (uint64_t) (25 * wanted) * BATCH), "%");
+			print("theory: fill", way == 0 ? "bloom measured" : "cuckoo measured", x, 100 * measure(&filter, (uint64_t) (25 * wanted) * BATCH), "%");
 			free(bytes);
 		}
-		print("fill", "bloom predicted", x, 100 * bf_shape_fpp(shape, keys), "%");
-		print("fill", "bloom textbook", x, 100 * pow(1 - exp(-(double) (keys * probes) / bits), probes), "%");
-		print("fill", "cuckoo predicted", x, 100 * (double) keys / (double) bf_table_range(table), "%");
+		print("theory: fill", "bloom predicted", x, 100 * bf_shape_fpp(shape, keys), "%");
+		print("theory: fill", "bloom textbook", x, 100 * pow(1 - exp(-(double) (keys * probes) / bits), probes), "%");
+		print("theory: fill", "cuckoo predicted", x, 100 * (double) keys / (double) bf_table_range(table), "%");
 	}
 }
 
@@ -218,9 +218,9 @@ show_groups(void)
 
 				most = keys > most ? keys : most;
 			}
-			print("groups", names[groups - 1], fpp, 65536.0 * BF_LINE_BITS / (double) most / classic_bits(fpp), "times classic");
+			print("theory: groups", names[groups - 1], fpp, 65536.0 * BF_LINE_BITS / (double) most / classic_bits(fpp), "times classic");
 		}
-		print("groups", "taken", fpp, (double) bf_shape_for(10000000, fpp).words * 64 / 1e7 / classic_bits(fpp), "times classic");
+		print("theory: groups", "taken", fpp, (double) bf_shape_for(10000000, fpp).words * 64 / 1e7 / classic_bits(fpp), "times classic");
 	}
 }
 
@@ -275,10 +275,10 @@ show_growth(void)
 		for (uint64_t i = 0; i < n; i += step)
 			bf_bloom_add_many(&made.bloom, hashes + i, (size_t) step);
 		bytes = seal(&made, &filter);
-		print("growth", names[way], 1, filter.layers, "layers");
-		print("growth", names[way], 2, (double) bf_filter_size(&filter) * 8 / (double) n, "bits a key");
-		print("growth", names[way], 3, 100 * measure(&filter, (uint64_t) (25 * wanted) * BATCH), "% false positives");
-		print("growth", names[way], 4, time_miss(&filter), "ns a miss");
+		print("theory: growth", names[way], 1, filter.layers, "layers");
+		print("theory: growth", names[way], 2, (double) bf_filter_size(&filter) * 8 / (double) n, "bits a key");
+		print("theory: growth", names[way], 3, 100 * measure(&filter, (uint64_t) (25 * wanted) * BATCH), "% false positives");
+		print("theory: growth", names[way], 4, time_miss(&filter), "ns a miss");
 		free(bytes);
 	}
 	free(hashes);
@@ -332,8 +332,8 @@ show_hash(void)
 			positives[0] += bf_lines_test(lines[0], shape, hash_of(OTHERS + i));
 			positives[1] += bf_lines_test(lines[1], shape, folded(hash_of(OTHERS + i)));
 		}
-		print("hash", "64 bits", (double) n, (double) positives[0] / (double) questions, "false positives");
-		print("hash", "32 bits", (double) n, (double) positives[1] / (double) questions, "false positives");
+		print("theory: hash", "64 bits", (double) n, (double) positives[0] / (double) questions, "false positives");
+		print("theory: hash", "32 bits", (double) n, (double) positives[1] / (double) questions, "false positives");
 		free(lines[0]);
 		free(lines[1]);
 	}
@@ -360,9 +360,9 @@ show_hash(void)
 				best[which] = fmin(best[which], (now() - start) / 1000000);
 			}
 		}
-		print("hash", "XXH3", (double) lengths[i], best[0], "ns");
-		print("hash", "XXH64", (double) lengths[i], best[1], "ns");
-		print("hash", "FNV-1a", (double) lengths[i], best[2], "ns");
+		print("theory: hash", "XXH3", (double) lengths[i], best[0], "ns");
+		print("theory: hash", "XXH64", (double) lengths[i], best[1], "ns");
+		print("theory: hash", "FNV-1a", (double) lengths[i], best[2], "ns");
 	}
 }
 
