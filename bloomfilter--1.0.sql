@@ -133,10 +133,13 @@ CREATE FUNCTION bloom_contains_all(filter bloom, keys anyarray) RETURNS boolean
   AS 'MODULE_PATHNAME', 'filter_contains_all' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 CREATE FUNCTION bloom_contains_each(filter bloom, keys anyarray) RETURNS boolean[]
   AS 'MODULE_PATHNAME', 'filter_contains_each' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION bloom_missing(filter bloom, keys anycompatiblearray) RETURNS anycompatiblearray
+  AS 'MODULE_PATHNAME', 'filter_missing' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
 COMMENT ON FUNCTION bloom_contains_any(bloom, anyarray) IS 'can any of the keys have been added?';
 COMMENT ON FUNCTION bloom_contains_all(bloom, anyarray) IS 'can all of the keys have been added?';
 COMMENT ON FUNCTION bloom_contains_each(bloom, anyarray) IS 'for each of the keys: can it have been added?';
+COMMENT ON FUNCTION bloom_missing(bloom, anycompatiblearray) IS 'the keys of an array that were certainly not added, each once';
 
 ------------------------------------------------------------------
 -- bloom: sets
@@ -198,15 +201,16 @@ CREATE FUNCTION bloom_compact(filter bloom) RETURNS bloom
   AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 CREATE FUNCTION bloom_plan(
     capacity bigint, fpp float8 DEFAULT 0.01,
+    growth integer DEFAULT NULL, max_layers integer DEFAULT NULL,
     OUT bytes bigint, OUT bits_per_key float8, OUT hashes integer)
-  AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+  AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
 
 COMMENT ON FUNCTION bloom_cardinality(bloom) IS 'estimated number of distinct keys in the filter';
 COMMENT ON FUNCTION bloom_fpp(bloom) IS 'probability, as the filter is now, that a key that was not added is reported';
 COMMENT ON FUNCTION bloom_stats(bloom) IS 'geometry, contents and false-positive probability of the filter';
 COMMENT ON FUNCTION bloom_layers(bloom) IS 'the layers of the filter, the oldest first';
 COMMENT ON FUNCTION bloom_compact(bloom) IS 'the same keys in fewer bytes';
-COMMENT ON FUNCTION bloom_plan(bigint, float8) IS 'what a filter would cost: size, bits per key, hashes';
+COMMENT ON FUNCTION bloom_plan(bigint, float8, integer, integer) IS 'what a filter would cost: size, bits per key, hashes; of a rotating one the most it can take';
 
 ------------------------------------------------------------------
 -- cuckoo: the type, its text and binary forms
@@ -339,16 +343,21 @@ CREATE FUNCTION cuckoo_contains_all(filter cuckoo, keys anyarray) RETURNS boolea
   AS 'MODULE_PATHNAME', 'filter_contains_all' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 CREATE FUNCTION cuckoo_contains_each(filter cuckoo, keys anyarray) RETURNS boolean[]
   AS 'MODULE_PATHNAME', 'filter_contains_each' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION cuckoo_missing(filter cuckoo, keys anycompatiblearray) RETURNS anycompatiblearray
+  AS 'MODULE_PATHNAME', 'filter_missing' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
 COMMENT ON FUNCTION cuckoo_contains_any(cuckoo, anyarray) IS 'can any of the keys have been added?';
 COMMENT ON FUNCTION cuckoo_contains_all(cuckoo, anyarray) IS 'can all of the keys have been added?';
 COMMENT ON FUNCTION cuckoo_contains_each(cuckoo, anyarray) IS 'for each of the keys: can it have been added?';
+COMMENT ON FUNCTION cuckoo_missing(cuckoo, anycompatiblearray) IS 'the keys of an array that were certainly not added, each once';
 
 ------------------------------------------------------------------
--- cuckoo: sums
+-- cuckoo: sums and differences
 ------------------------------------------------------------------
 
 CREATE FUNCTION cuckoo_merge(a cuckoo, b cuckoo) RETURNS cuckoo
+  AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION cuckoo_subtract(a cuckoo, b cuckoo) RETURNS cuckoo
   AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 CREATE FUNCTION cuckoo_merge_agg_transition(cuckoo, cuckoo) RETURNS cuckoo
   AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
@@ -360,6 +369,7 @@ CREATE AGGREGATE cuckoo_merge_agg(filter cuckoo) (
   PARALLEL = SAFE);
 
 COMMENT ON FUNCTION cuckoo_merge(cuckoo, cuckoo) IS 'filter of the keys of both, counts added up';
+COMMENT ON FUNCTION cuckoo_subtract(cuckoo, cuckoo) IS 'filter of the keys of a without those of b, which a must contain: the inverse of cuckoo_merge';
 COMMENT ON FUNCTION cuckoo_merge_agg_transition(cuckoo, cuckoo) IS 'aggregate transition function';
 COMMENT ON FUNCTION cuckoo_merge_agg_final(cuckoo) IS 'aggregate final function';
 COMMENT ON AGGREGATE cuckoo_merge_agg(cuckoo) IS 'filter of the keys of all of the filters, counts added up';

@@ -135,6 +135,35 @@ SELECT m = whole AS same_bytes, cuckoo_cardinality(m) AS keys FROM
 SELECT sum(cuckoo_cardinality(m)) FROM (SELECT cuckoo_merge_agg(f) OVER (ORDER BY g ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS m
   FROM (SELECT g, cuckoo_agg(n + g * 100, 1000) AS f FROM generate_series(1, 100) n, generate_series(1, 4) g GROUP BY g) x) y;
 
+-- and taking apart again: what was merged can be subtracted
+SELECT cuckoo_subtract(m, b) = a AS without_b, cuckoo_subtract(m, a) = b AS without_a, cuckoo_cardinality(cuckoo_subtract(m, m)) AS nothing,
+       cuckoo_count(cuckoo_subtract(m, b), 500) AS was_in_both, cuckoo_contains(cuckoo_subtract(m, b), 900) AS was_in_b
+FROM (SELECT cuckoo_merge(a, b) AS m, a, b FROM (SELECT cuckoo_agg(n, 1000) AS a FROM generate_series(1, 600) n) x, (SELECT cuckoo_agg(n, 1000) AS b FROM generate_series(401, 900) n) y) z;
+-- a day out of a month
+SELECT cuckoo_subtract(month, day) = rest AS "a day less", cuckoo_subtract(cuckoo_subtract(month, day), rest) = cuckoo_subtract(month, month) AS "all days less"
+FROM (SELECT cuckoo_merge_agg(f) AS month, cuckoo_merge_agg(f) FILTER (WHERE d = 17) AS day, cuckoo_merge_agg(f) FILTER (WHERE d <> 17) AS rest
+      FROM (SELECT n % 30 AS d, cuckoo_agg(n % 700, 2000, 0.001) AS f FROM generate_series(1, 3000) n GROUP BY 1) x) y;
+-- by random filters: the same keys, and where the table did not grow on the way the same bytes as what is merged with nothing
+SELECT count(*) AS pairs, count(*) FILTER (WHERE capacity_before = capacity_after) > 50 AS some_as_large, count(*) FILTER (WHERE capacity_before < capacity_after) > 50 AS some_larger,
+       count(*) FILTER (WHERE capacity_before = capacity_after AND back <> ordered) AS other_bytes,
+       sum((SELECT count(*) FROM generate_series(1, 150) k WHERE cuckoo_count(a, k) <> cuckoo_count(back, k))) AS other_counts
+FROM (SELECT a, cuckoo_merge(a, cuckoo_new(1)) AS ordered, cuckoo_subtract(cuckoo_merge(a, b), b) AS back, (cuckoo_stats(a)).capacity AS capacity_before, (cuckoo_stats(cuckoo_merge(a, b))).capacity AS capacity_after
+      FROM (SELECT cuckoo_add_all(cuckoo_new(20 + seed % 60, 0.001, 2), ARRAY(SELECT abs(bloom_hash(seed * 1000 + i) % 150)::int FROM generate_series(0, seed * 7 % 90) i)) AS a,
+                   cuckoo_add_all(cuckoo_new(20 + seed % 60, 0.001, 2), ARRAY(SELECT abs(bloom_hash(-seed * 1000 - i) % 150)::int FROM generate_series(0, seed * 11 % 90) i)) AS b
+            FROM generate_series(1, 300) seed) x) y;
+-- nothing of an empty filter, and an empty one of any geometry; NULL
+SELECT cuckoo_subtract(f, cuckoo_new(77)) = f AS nothing_less, cuckoo_subtract(cuckoo_new(5), cuckoo_new(77)) = cuckoo_new(5) AS empty_less_empty,
+       cuckoo_subtract(f, NULL) IS NULL AND cuckoo_subtract(NULL, f) IS NULL AS of_null, (cuckoo_stats(cuckoo_subtract(f, f))).key_class FROM (SELECT cuckoo_agg('x'::text, 1000) AS f) x;
+-- counts that have reached their limit stay
+SELECT cuckoo_count(cuckoo_subtract(a, b), 7) AS "300 - 100", cuckoo_count(cuckoo_subtract(a, a), 7) AS "300 - 300", cuckoo_count(cuckoo_subtract(c, b), 7) AS "254 - 100", cuckoo_count(cuckoo_subtract(c, c), 7) AS "254 - 254"
+FROM (SELECT cuckoo_add_all(cuckoo_new(10), array_fill(7, array[300])) AS a, cuckoo_add_all(cuckoo_new(10), array_fill(7, array[100])) AS b, cuckoo_add_all(cuckoo_new(10), array_fill(7, array[254])) AS c) x;
+-- what is not contained is an error, and other kinds of filters are
+SELECT outcome('SELECT cuckoo_subtract(cuckoo_agg(n, 1000), cuckoo_agg(n + 1, 1000)) FROM generate_series(1, 900) n');
+SELECT outcome('SELECT cuckoo_subtract(cuckoo_agg(7, 10), cuckoo_add_all(cuckoo_new(10), array_fill(7, array[300])))');
+SELECT outcome('SELECT cuckoo_subtract(cuckoo_new(10), cuckoo_agg(7, 10))');
+SELECT outcome('SELECT cuckoo_subtract(cuckoo_agg(1, 1000), cuckoo_agg(1, 2001))');
+SELECT outcome('SELECT cuckoo_subtract(cuckoo_agg(1, 1000), cuckoo_agg(''1''::text, 1000))');
+
 -- as a window, with groups, distinct, filtered, ordered
 SELECT max(cuckoo_cardinality(f)), min(cuckoo_cardinality(f)) FROM (SELECT cuckoo_agg(n) OVER (ORDER BY n ROWS 99 PRECEDING) AS f FROM generate_series(1, 500) n) x;
 SELECT count(*) FILTER (WHERE cuckoo_contains(f, n)) AS found, count(*) FROM (SELECT n % 5000 AS g, cuckoo_agg(n) AS f FROM keys GROUP BY 1) x JOIN keys ON n % 5000 = g;

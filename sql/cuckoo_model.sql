@@ -1,12 +1,12 @@
--- A million random operations on a cuckoo filter, held against a table of
--- counters: zero false negatives at any point; counts never too low, and too high
+-- A million random operations on a cuckoo filter, merging and subtracting others among
+-- them, held against a table of counters: zero false negatives at any point; counts never too low, and too high
 -- only where two keys have the same fingerprint.
 
 CREATE SCHEMA cuckoo_model;
 SET search_path = cuckoo_model, public;
 
 CREATE FUNCTION model_run(seed bigint, keys int, capacity int, fpp float8, growth int, operations int,
-  OUT added bigint, OUT deleted bigint, OUT merges bigint, OUT round_trips bigint, OUT false_negatives bigint,
+  OUT added bigint, OUT deleted bigint, OUT merges bigint, OUT subtractions bigint, OUT round_trips bigint, OUT false_negatives bigint,
   OUT counts_too_low bigint, OUT counts_too_high bigint, OUT counts_compared bigint, OUT false_positives float8, OUT target float8)
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -24,7 +24,7 @@ DECLARE
   done bigint := 0;
   filling bool := true;
 BEGIN
-  added := 0; deleted := 0; merges := 0; round_trips := 0; false_negatives := 0;
+  added := 0; deleted := 0; merges := 0; subtractions := 0; round_trips := 0; false_negatives := 0;
   counts_too_low := 0; counts_too_high := 0; counts_compared := 0; target := fpp;
   WHILE done < operations LOOP
     step := step + 1;
@@ -65,7 +65,11 @@ BEGIN
         END IF;
       END LOOP;
       deleted := deleted + cardinality(batch);
-      IF cardinality(batch) BETWEEN 1 AND 20 THEN
+      IF (random >> 30) % 10 = 0 THEN
+        -- by way of a filter of its own
+        f := cuckoo_subtract(f, cuckoo_add_all(cuckoo_new(capacity, fpp, growth), batch));
+        subtractions := subtractions + 1;
+      ELSIF cardinality(batch) BETWEEN 1 AND 20 THEN
         FOR i IN 1 .. cardinality(batch) LOOP
           f := cuckoo_delete(f, batch[i]);
         END LOOP;
@@ -92,7 +96,7 @@ BEGIN
 END $$;
 
 -- fpp, keys, capacity: growing from little, roomy, fixed and overfull
-SELECT seed, fpp, capacity, growth, added + deleted >= operations AS all_done, merges > 20 AS merged, round_trips > 100 AS travelled, false_negatives, counts_too_low,
+SELECT seed, fpp, capacity, growth, added + deleted >= operations AS all_done, merges > 20 AS merged, subtractions > 20 AS subtracted, round_trips > 100 AS travelled, false_negatives, counts_too_low,
        counts_too_high <= 1.2 * fpp * counts_compared AS collisions_within_fpp, r.false_positives <= 1.1 * r.target AS fpp_met
 FROM (VALUES (20261116, 20000, 100, 0.01::float8, 2, 400000), (20261117, 20000, 30000, 0.001, 2, 200000),
              (20261118, 20000, 12000, 0.02, 0, 200000), (20261119, 5000, 500, 0.05, 4, 200000)) v(seed, keys, capacity, fpp, growth, operations),

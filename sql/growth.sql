@@ -172,3 +172,25 @@ BEGIN
     END LOOP;
   END LOOP;
 END $$;
+
+-- what a filter costs is known before it is made: bloom_plan and cuckoo_plan against filters that were filled.
+-- A window never takes more than the plan says, and takes that when all of its layers are full
+SELECT capacity, fpp, max_layers, (bloom_plan(capacity, fpp, max_layers => max_layers)).bytes AS planned, max((bloom_stats(f)).bytes) AS most, max((bloom_stats(f)).bytes) = (bloom_plan(capacity, fpp, max_layers => max_layers)).bytes AS as_planned
+FROM (VALUES (10, 0.01::float8, 2), (100, 0.001, 5), (1000, 0.01, 3), (1000, 1e-6, 8), (2000, 0.1, 2), (77, 0.5, 64)) v(capacity, fpp, max_layers),
+LATERAL (SELECT bloom_add_all(bloom_new(capacity, fpp, max_layers => max_layers), ARRAY(SELECT generate_series(1, n * (1 + capacity / 50)))) AS f FROM generate_series(1, max_layers * 50, 1 + max_layers / 4) n) x GROUP BY 1, 2, 3 ORDER BY 1, 2, 3;
+-- one of a fixed size, and one that grows, up to their capacity
+SELECT growth, capacity, fpp, (bloom_plan(capacity, fpp, growth)).bytes AS planned, (bloom_stats(f)).bytes AS made, (bloom_stats(f)).layers
+FROM (VALUES (0), (1), (2), (10)) g(growth), (VALUES (20, 0.01::float8), (1000, 0.001), (5000, 1e-5), (20000, 0.3)) v(capacity, fpp),
+LATERAL (SELECT bloom_add_all(bloom_new(capacity, fpp, growth), ARRAY(SELECT generate_series(1, capacity))) AS f) x ORDER BY 1, 2;
+-- without growth and max_layers: what an aggregate makes
+SELECT n, (bloom_plan(n, p)).bytes - (bloom_stats((SELECT bloom_agg(k, NULL, p) FROM generate_series(1, n) k))).bytes AS difference, bloom_plan(n, p) = bloom_plan(n, p, 0) AS as_fixed
+FROM (VALUES (30, 0.01::float8), (1000, 0.001), (30000, 0.01)) v(n, p);
+SELECT growth, capacity, (cuckoo_plan(capacity, 0.001, growth)).bytes AS planned, (cuckoo_stats(f)).bytes - (cuckoo_stats(f)).listed * 9 AS made_without_list, (cuckoo_stats(f)).slot_bits - (cuckoo_plan(capacity, 0.001, growth)).slot_bits AS other_bits
+FROM (VALUES (0), (2), (16)) g(growth), (VALUES (1000), (30000)) v(capacity),
+LATERAL (SELECT cuckoo_add_all(cuckoo_new(capacity, 0.001, growth), ARRAY(SELECT generate_series(1, capacity))) AS f) x ORDER BY 1, 2;
+SELECT bloom_plan(NULL, 0.01, 2) IS NULL AND bloom_plan(10, NULL, 2) IS NULL AND cuckoo_plan(10, NULL) IS NULL AS of_null, bloom_plan(10, 0.01, NULL, NULL) = bloom_plan(10) AS defaults, bloom_plan(10, 0.01, 1, 4) = bloom_plan(10, max_layers => 4) AS growth_of_a_window;
+SELECT outcome('SELECT bloom_plan(10, 0.01, -1)');
+SELECT outcome('SELECT bloom_plan(10, 0.01, 2, 4)');
+SELECT outcome('SELECT bloom_plan(10, 0.01, max_layers => 1)');
+SELECT outcome('SELECT bloom_plan(10000000, 0.01, max_layers => 64)');
+SELECT outcome('SELECT bloom_new(10000000, 0.01, max_layers => 64)');

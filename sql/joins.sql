@@ -115,6 +115,13 @@ END $$;
 SELECT (c).filtered, (c).result FROM (SELECT compare('SELECT a.id, b.id FROM upper a JOIN lower b ON a.t COLLATE loose = b.t') c) x;
 SELECT (c).filtered, (c).result FROM (SELECT compare('SELECT a.id, b.id FROM upper a JOIN lower b ON a.t = b.t COLLATE loose') c) x;
 SELECT (c).filtered, (c).result FROM (SELECT compare('SELECT a.id FROM upper a WHERE t COLLATE loose IN (SELECT t FROM lower b)') c) x;
+-- a group of values that the join tells apart: the filter must not take some of them and leave the others
+CREATE TABLE mixed (id int, t text COLLATE loose);
+INSERT INTO mixed SELECT n, CASE n % 2 WHEN 0 THEN chr(65 + n / 2 % 26) ELSE chr(97 + n / 2 % 26) END FROM generate_series(0, 103) n;
+ANALYZE mixed;
+SELECT (c).result FROM (SELECT compare('SELECT a.t COLLATE "C", a.n, b.id FROM (SELECT t, count(*) AS n FROM mixed GROUP BY t) a JOIN upper b ON a.t COLLATE "C" = b.t') c) x;
+SELECT (c).result FROM (SELECT compare('SELECT a.t COLLATE "C", a.n, b.id FROM (SELECT t, count(*) AS n FROM mixed GROUP BY t) a JOIN lower b ON a.t COLLATE "C" = b.t') c) x;
+SELECT (c).filtered, (c).result FROM (SELECT compare('SELECT a.t COLLATE "C", a.n, b.id FROM (SELECT t, count(*) AS n FROM mixed GROUP BY t) a JOIN (SELECT * FROM lower WHERE id < 8) b ON a.t = b.t') c) x;
 -- values that are equal and look different
 CREATE TABLE floats (id int, f float8, n numeric);
 INSERT INTO floats VALUES (1, '0', '1.0'), (2, '-0', '1.00'), (3, 'NaN', 'NaN'), (4, '-NaN', '0'), (5, 'infinity', '-0.0'), (6, '-infinity', '1e3'), (7, NULL, NULL);
@@ -195,6 +202,36 @@ SELECT compare('SELECT x.id FROM (SELECT id, k FROM facts UNION ALL SELECT id, k
 SELECT compare('SELECT x.id FROM (SELECT id, k FROM facts WHERE seven = 3 ORDER BY t) x JOIN dim d USING (k)');
 SELECT compare('SELECT x.id FROM (SELECT id, k FROM facts WHERE seven = 3 OFFSET 0) x JOIN dim d USING (k)');
 
+-- groups of the key are dropped as a whole: below the aggregation, in every one of its grouping sets
+CREATE FUNCTION below_groups(query text) RETURNS boolean LANGUAGE sql AS
+  $$SELECT regexp_replace(string_agg(p, E'\n'), 'Hash *\n.*', '') ~ '(Aggregate|Group|Unique).*Join Filter (Scan|Probe)' FROM plan(query) p$$;
+SELECT below, compare(query), query FROM (SELECT format('SELECT x.*, d.id FROM (%s) x JOIN dim d USING (k)', x) AS query FROM (VALUES
+  ('SELECT k, count(*) AS n FROM facts GROUP BY k'),
+  ('SELECT k, count(*) AS n FROM facts GROUP BY k HAVING count(*) > 1 OR k > 500'),
+  ('SELECT k, seven, count(*) AS n FROM facts GROUP BY k, seven'),
+  ('SELECT k8 AS k, count(*) AS n FROM facts GROUP BY k8'),
+  ('SELECT k, count(DISTINCT seven) AS n, array_agg(id ORDER BY id) AS a FROM facts GROUP BY k'),
+  ('SELECT k, seven, count(*) AS n FROM facts GROUP BY k, ROLLUP (seven)'),
+  ('SELECT k, seven, t, count(*) AS n FROM facts GROUP BY GROUPING SETS ((k, seven), (k, t), (k))'),
+  ('SELECT k, seven, count(*) AS n FROM facts GROUP BY GROUPING SETS ((k, seven), (seven))'),
+  ('SELECT k, seven, count(*) AS n FROM facts GROUP BY CUBE (k, seven)'),
+  ('SELECT max(k) AS k, seven FROM facts GROUP BY seven'),
+  ('SELECT k, count(*) AS n FROM (SELECT k, seven FROM facts GROUP BY k, seven) y GROUP BY k'),
+  ('SELECT DISTINCT k, seven FROM facts'),
+  ('SELECT DISTINCT ON (k) k, id FROM facts ORDER BY k, id'),
+  ('SELECT DISTINCT ON (seven) seven, k FROM facts ORDER BY seven, k')) v (x)) q, below_groups(query) below;
+SET enable_hashagg = off;
+SELECT below, compare(query), query FROM (SELECT format('SELECT x.*, d.id FROM (%s) x JOIN dim d USING (k)', x) AS query FROM (VALUES
+  ('SELECT k, count(*) AS n FROM facts GROUP BY k'), ('SELECT k FROM facts GROUP BY k'), ('SELECT DISTINCT k, seven FROM facts'), ('SELECT DISTINCT seven, k FROM facts'),
+  ('SELECT k, seven, t, count(*) AS n FROM facts GROUP BY GROUPING SETS ((k, seven), (k, t), (k))'),
+  ('SELECT k, seven, t, count(*) AS n FROM facts GROUP BY GROUPING SETS ((k, seven), (t))')) v (x)) q, below_groups(query) below;
+RESET enable_hashagg;
+-- few groups of many rows: the rows count
+SET bloomfilter.join_filter_min_rows = 2040;
+SELECT filters('SELECT x.n FROM (SELECT seven AS k, count(*) AS n FROM facts GROUP BY seven) x JOIN (SELECT DISTINCT seven AS k FROM dim WHERE id = 100) d USING (k)') AS of_groups,
+       filters('SELECT x.n FROM (SELECT seven AS k, count(*) AS n FROM facts WHERE id < 2000 GROUP BY seven) x JOIN (SELECT DISTINCT seven AS k FROM dim WHERE id = 100) d USING (k)') AS of_too_few;
+SET bloomfilter.join_filter_min_rows = 0;
+
 -- Rule 7, wrong result 4: what is volatile is called as often as without
 CREATE SEQUENCE calls;
 CREATE FUNCTION calls_of(query text, OUT without bigint, OUT with_filters bigint) LANGUAGE plpgsql AS $$
@@ -212,6 +249,11 @@ SELECT calls_of('SELECT x.id, x.c FROM (SELECT id, k, nextval(''calls'') AS c FR
 SELECT calls_of('SELECT x.id FROM (SELECT id, k FROM facts WHERE nextval(''calls'') > 0) x JOIN dim d USING (k)');
 SELECT calls_of('SELECT x.id FROM facts x JOIN (SELECT k, nextval(''calls'') AS c FROM dim) d USING (k)');
 SELECT calls_of('SELECT x.id FROM (SELECT id, k, (SELECT nextval(''calls'') + facts.k) AS c FROM facts) x JOIN dim d USING (k)');
+-- an aggregate that is made of something volatile
+CREATE FUNCTION count_calls(n bigint, value int) RETURNS bigint LANGUAGE sql VOLATILE AS $$SELECT nextval('joins.calls')$$;
+CREATE AGGREGATE counting(int) (SFUNC = count_calls, STYPE = bigint, INITCOND = '0');
+SELECT calls_of('SELECT x.k, x.n FROM (SELECT k, counting(id) AS n FROM facts GROUP BY k) x JOIN dim d USING (k)');
+SELECT calls_of('SELECT x.k, x.n FROM (SELECT k, count(*) AS n FROM facts GROUP BY k HAVING nextval(''calls'') > 0) x JOIN dim d USING (k)');
 -- also beside the way down
 SET join_collapse_limit = 1;
 SET enable_nestloop = on;
@@ -376,6 +418,67 @@ SET enable_nestloop = off;
 -- Rule 12: a sample is drawn anew by each process
 SELECT count(*) FROM facts f JOIN other o ON f.k = o.k JOIN (SELECT * FROM dim TABLESAMPLE BERNOULLI (100)) d ON f.k = d.k;
 SET max_parallel_workers_per_gather = 0;
+
+-- What became of filters, also where the leader has none of its own; one line of each kind, in text and in JSON
+CREATE FUNCTION kinds(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE
+  line text;
+BEGIN
+  FOR line IN EXECUTE 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) ' || query LOOP
+    IF line ~ 'Filter Kind' THEN
+      RETURN NEXT replace(trim(line), 'of workers', 'bitmap');
+    END IF;
+  END LOOP;
+END $$;
+CREATE FUNCTION nodes(plan jsonb) RETURNS SETOF jsonb LANGUAGE sql AS
+  $$SELECT plan UNION ALL SELECT n FROM jsonb_array_elements(plan->'Plans') p, nodes(p) n$$;
+CREATE FUNCTION kinds_json(query text) RETURNS SETOF jsonb LANGUAGE plpgsql AS $$
+DECLARE
+  plan json;
+BEGIN
+  EXECUTE 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF, FORMAT JSON) ' || query INTO plan;
+  RETURN QUERY SELECT jsonb_build_object('Kind', replace(n->>'Filter Kind', 'of workers', 'bitmap'), 'Keys', n->'Filter Keys Collected', 'Memory', n->'Filter Memory', 'Off', n->'Filters Switched Off')
+    FROM nodes((plan->0->'Plan')::jsonb) n WHERE n ? 'Filter Keys';
+  -- rows that came out and rows that were removed are all there are
+  RETURN QUERY SELECT to_jsonb((n->>'Actual Rows')::float + (n->>'Rows Removed by Join Filter')::float) FROM nodes((plan->0->'Plan')::jsonb) n
+    WHERE n ? 'Rows Removed by Join Filter' AND current_setting('max_parallel_workers_per_gather') = '0';
+END $$;
+CREATE TABLE all_pass AS SELECT n AS id, n::int8 * 1000003 AS k FROM generate_series(1, 20000) n;
+ANALYZE all_pass;
+CREATE FUNCTION all_kinds() RETURNS SETOF text LANGUAGE sql AS $$
+  SELECT kinds('SELECT FROM facts f JOIN dim d USING (k)') UNION ALL SELECT kinds_json('SELECT FROM facts f JOIN dim d USING (k)')::text$$;
+SET max_parallel_workers_per_gather = 2;
+SELECT all_kinds();
+SET parallel_leader_participation = off;
+SELECT all_kinds();
+SET enable_parallel_hash = off;
+SELECT all_kinds();
+RESET parallel_leader_participation;
+SELECT all_kinds();
+SET enable_parallel_hash = on;
+SET max_parallel_workers_per_gather = 0;
+SELECT all_kinds();
+SELECT kinds('SELECT FROM facts f JOIN empty d USING (k)');
+SELECT kinds('SELECT FROM facts f JOIN dim d USING (t)');
+SELECT kinds('SELECT FROM all_pass a JOIN all_pass b USING (k)');
+SELECT kinds_json('SELECT FROM all_pass a JOIN all_pass b USING (k)');
+SET bloomfilter.join_filter_memory = '64kB';
+SELECT kinds('SELECT FROM all_pass a JOIN all_pass b USING (k)');
+RESET bloomfilter.join_filter_memory;
+-- filters of one join that are asked at different scans; one after another that drop more and less than others
+SET join_collapse_limit = 1;
+SELECT filters(q), compare(q) FROM (VALUES ('SELECT a.id, d.id FROM (facts a JOIN other b ON a.id = b.id) JOIN dim d ON a.k = d.k AND b.t = d.t')) x (q);
+SELECT compare('SELECT a.id FROM all_pass a JOIN (SELECT k FROM all_pass WHERE id % 2 = 0) x ON a.k = x.k JOIN (SELECT id FROM all_pass WHERE id % 10 < 7) y ON a.id = y.id
+  JOIN (SELECT k FROM all_pass WHERE id % 20 = 0) z ON a.k = z.k');
+-- columns that are picked out of rows for a join that spills
+SET work_mem = '64kB';
+SELECT compare('SELECT f.filler, f.t, o.id FROM facts f JOIN all_pass o ON f.k = o.id WHERE o.id % 3 = 0');
+SELECT compare('SELECT f.ctid, f.seven + 1, o.id FROM facts f JOIN all_pass o ON f.t = o.id::text WHERE o.id % 3 = 0');
+SET enable_seqscan = off;
+SELECT compare('SELECT f.filler, f.t, o.id FROM facts f JOIN all_pass o ON f.k = o.id WHERE f.id < 1500 AND o.id % 3 = 0');
+RESET enable_seqscan;
+RESET work_mem;
+RESET join_collapse_limit;
 
 -- Rule 14: all kinds of scans
 SET enable_seqscan = off;

@@ -2,8 +2,14 @@
  * change.c
  *		bloom_new, bloom_add, cuckoo_delete and their kin: making filters,
  *		adding keys to them, removing them.
+ *
+ * A change that changes nothing returns the argument itself.  For a filter in a
+ * table that is the TOAST pointer of the row, which an UPDATE then leaves where it
+ * is: nothing but the row is written.
  */
 #include "compat.h"
+
+#include "access/detoast.h"
 
 #include "builder.h"
 #include "core/growth.h"
@@ -46,24 +52,7 @@ bloom_new(PG_FUNCTION_ARGS)
 	get_size_parameters(fcinfo, BF_KIND_BLOOM, &capacity, &fpp);
 	max_layers = PG_ARGISNULL(3) ? 0 : PG_GETARG_INT32(3);
 	growth = !PG_ARGISNULL(2) ? PG_GETARG_INT32(2) : max_layers != 0 ? 1 : BF_DEFAULT_GROWTH;
-	if (!PG_ARGISNULL(3) && (max_layers < 2 || max_layers > BF_MAX_LAYERS))
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("max_layers must be between 2 and %d", BF_MAX_LAYERS),
-				 errdetail("The number given is %d.", max_layers),
-				 errhint("A rotating filter of m layers always holds the last (m - 1) x capacity keys added, repetitions counted.")));
-	if (growth < 0 || growth > BF_MAX_GROWTH)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("growth must be between 0 and %d", BF_MAX_GROWTH),
-				 errdetail("The growth given is %d.", growth),
-				 errhint("Each layer is this many times as large as the one before; 0 means a fixed size.")));
-	if (max_layers > 0 && growth != 1)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("a filter with max_layers rotates, and its layers are of equal size"),
-				 errdetail("The growth given is %d.", growth),
-				 errhint("Leave out growth, or max_layers.")));
+	value_check_growth(growth, PG_ARGISNULL(3) ? NULL : &max_layers);
 
 	shape = bf_first_shape((uint64) capacity, fpp, (unsigned) growth, (unsigned) max_layers);
 	value_check_words(shape.words, capacity, fpp);
@@ -101,6 +90,30 @@ cuckoo_new(PG_FUNCTION_ARGS)
  */
 
 /*
+ * Do a few slices of a stored filter show that nothing would change?  False if they
+ * do not, or if there is anything wrong with it: then all of it is to be looked at.
+ */
+static bool
+change_is_void_by_slices(Datum value, bf_change change, const KeyClass *class, const uint64 *hashes, Size n)
+{
+	struct varlena *image = (struct varlena *) DatumGetPointer(value);
+	struct varatt_external pointer;
+	bf_filter	filter;
+	uint64		size;
+
+	if (!VARATT_IS_EXTERNAL_ONDISK(image))
+		return false;
+	VARATT_EXTERNAL_GET_POINTER(pointer, image);
+	size = pointer.va_rawsize - VARHDRSZ;
+	if (VARATT_EXTERNAL_IS_COMPRESSED(pointer) || n > value_sliced_probes(size) ||
+		bf_filter_open_pieces(&filter, server_host(NULL), size, value_fetch_slice, &value) != NULL ||
+		bf_filter_is_unfinished(&filter))
+		return false;
+	key_class_check(&filter.header.class, class);
+	return bf_change_is_void_pieces(&filter, value_fetch_slice, &value, change, hashes, n);
+}
+
+/*
  * The filter argument, changed.  A read-write expanded object is changed in
  * place: it is the caller's to change.  Should that fail it has not changed.
  */
@@ -118,8 +131,12 @@ change_filter(FunctionCallInfo fcinfo, bf_change change, const KeyClass *class, 
 		filter_object_change(object, change, class, hashes, n);
 		PG_RETURN_DATUM(filter_object_datum(object));
 	}
+	if (change_is_void_by_slices(PG_GETARG_DATUM(0), change, class, hashes, n))
+		PG_RETURN_DATUM(PG_GETARG_DATUM(0));
 	value_open_argument(&filter, fcinfo, 0, change == BF_REMOVE ? BF_KIND_CUCKOO : 0);
 	key_class_check(&filter.header.class, class);
+	if (bf_change_is_void(&filter, change, hashes, n))
+		PG_RETURN_DATUM(PG_GETARG_DATUM(0));
 	if (BF_MODIFY_IN_PLACE)
 	{
 		object = filter_object_create(CurrentMemoryContext);

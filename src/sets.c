@@ -1,9 +1,9 @@
 /*
  * sets.c
- *		Unions and intersections of bloom filters, sums of cuckoo filters: of two
- *		filters, and as aggregates of many.
+ *		Unions and intersections of bloom filters, sums and differences of cuckoo
+ *		filters: of two filters, and as aggregates of many.
  *
- * The rules are the core's: core/bloom_sets.c, core/cuckoo.c.  Here is what
+ * The rules are the core's: core/bloom_sets.c, core/cuckoo_sets.c.  Here is what
  * they need to be functions of SQL: classes that go together, empty filters of
  * any geometry, errors, and a result that does not depend on the order of two
  * arguments.
@@ -131,22 +131,28 @@ sets_intersect(bf_mutable *filter, const bf_filter *other)
 	bf_bloom_intersect(&filter->bloom, other);
 }
 
+/* Sums and differences are of filters that were made in the same way. */
 static void
-sets_merge(bf_mutable *filter, const bf_filter *other)
+sets_check_geometry(const bf_cuckoo *cuckoo, const bf_filter *other, const char *done)
 {
-	const bf_cuckoo *cuckoo = &filter->cuckoo;
 	const bf_layer *layer = &other->layer[0];
 
-	if (sets_combine_with_empty(filter, other))
-		return;
 	if (!bf_cuckoo_can_merge(cuckoo, other))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("cuckoo filters of different geometry cannot be merged"),
+				 errmsg("cuckoo filters of different geometry cannot be %s", done),
 				 errdetail("One has " UINT64_FORMAT " buckets with slots of %d bits for a probability of %g and growth %d, the other " UINT64_FORMAT " with %d bits for %g and growth %d.",
 						   cuckoo->table.buckets, cuckoo->table.slot_bits, cuckoo->header.fpp, cuckoo->header.growth,
 						   layer->table.buckets, layer->table.slot_bits, other->header.fpp, other->header.growth),
 				 errhint("Build both in the same way with the same parameters, as in cuckoo_agg(key, capacity, fpp) or cuckoo_new(capacity, fpp, growth).")));
+}
+
+static void
+sets_merge(bf_mutable *filter, const bf_filter *other)
+{
+	if (sets_combine_with_empty(filter, other))
+		return;
+	sets_check_geometry(&filter->cuckoo, other, "merged");
 	bf_cuckoo_merge(&filter->cuckoo, other);
 }
 
@@ -166,6 +172,36 @@ sets_finish(bf_mutable *filter)
  * ----------------------------------------------------------------
  */
 
+static bool
+same_bytes(struct varlena *a, struct varlena *b)
+{
+	return VARSIZE_ANY_EXHDR(a) == VARSIZE_ANY_EXHDR(b) &&
+		memcmp(VARDATA_ANY(a), VARDATA_ANY(b), VARSIZE_ANY_EXHDR(a)) == 0;
+}
+
+/*
+ * Return a result, or else the argument that has its bytes: one that is stored in a
+ * table then stays there, should the result go into the same row.
+ */
+static Datum
+sets_return(FunctionCallInfo fcinfo, struct varlena *result, struct varlena **arguments, int n)
+{
+	int			same = -1;
+
+	for (int i = 0; i < n; i++)
+	{
+		if (!same_bytes(result, arguments[i]))
+			continue;
+		if (same < 0 || VARATT_IS_EXTERNAL_ONDISK(DatumGetPointer(PG_GETARG_DATUM(i))))
+			same = i;
+		if (VARATT_IS_EXTERNAL_ONDISK(DatumGetPointer(PG_GETARG_DATUM(i))))
+			break;
+	}
+	if (same < 0)
+		PG_RETURN_POINTER(result);
+	PG_RETURN_DATUM(PG_GETARG_DATUM(same));
+}
+
 static Datum
 sets_combine_two(FunctionCallInfo fcinfo, uint16 kind, Combine combine)
 {
@@ -173,13 +209,14 @@ sets_combine_two(FunctionCallInfo fcinfo, uint16 kind, Combine combine)
 	bf_filter	b;
 	struct varlena *left = value_open_argument(&a, fcinfo, 0, kind);
 	struct varlena *right = value_open_argument(&b, fcinfo, 1, kind);
+	struct varlena *arguments[] = {left, right};
 	bool		swap = sets_compare_filters(&a, left, &b, right) > 0;
 	bf_mutable	filter;
 
 	key_class_check_same(&a.header.class, &b.header.class);
 	bf_mutable_load(&filter, server_host(NULL), swap ? &b : &a);
 	combine(&filter, swap ? &a : &b);
-	PG_RETURN_POINTER(sets_finish(&filter));
+	return sets_return(fcinfo, sets_finish(&filter), arguments, 2);
 }
 
 /* bloom_union(a, b): a filter of the keys of either */
@@ -191,6 +228,38 @@ SQL_FUNCTION(bloom_intersection, sets_combine_two(fcinfo, BF_KIND_BLOOM, sets_in
 /* cuckoo_merge(a, b): the keys of both, as often as in both together */
 SQL_FUNCTION(cuckoo_merge, sets_combine_two(fcinfo, BF_KIND_CUCKOO, sets_merge));
 
+/*
+ * cuckoo_subtract(a, b): the keys of a without those of b, the inverse of
+ * cuckoo_merge.  Unlike there, a keeps its geometry and the order matters.
+ */
+PG_FUNCTION_INFO_V1(cuckoo_subtract);
+Datum
+cuckoo_subtract(PG_FUNCTION_ARGS)
+{
+	bf_filter	a;
+	bf_filter	b;
+	bf_mutable	filter;
+	unsigned	there = 0;
+	unsigned	wanted = 0;
+
+	(void) value_open_argument(&a, fcinfo, 0, BF_KIND_CUCKOO);
+	(void) value_open_argument(&b, fcinfo, 1, BF_KIND_CUCKOO);
+	key_class_check_same(&a.header.class, &b.header.class);
+	if (bf_filter_is_empty(&b))
+		PG_RETURN_DATUM(PG_GETARG_DATUM(0));
+	bf_mutable_load(&filter, server_host(NULL), &a);
+	if (!bf_filter_is_empty(&a))
+		sets_check_geometry(&filter.cuckoo, &b, "subtracted");
+	if (bf_filter_is_empty(&a) || !bf_cuckoo_subtract(&filter.cuckoo, &b, &there, &wanted))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("cuckoo filter to be subtracted is not contained in the other"),
+				 wanted == 0 ? errdetail("The other has no keys.") :
+				 errdetail("Copies of one key: %u in it, %u in the other.", wanted, there),
+				 errhint("Subtract only what was merged or added before: otherwise other keys would be lost.")));
+	PG_RETURN_POINTER(sets_finish(&filter));
+}
+
 /* bloom_compact(bloom): the same keys in fewer bytes */
 PG_FUNCTION_INFO_V1(bloom_compact);
 Datum
@@ -201,10 +270,10 @@ bloom_compact(PG_FUNCTION_ARGS)
 	bf_mutable	compact;
 
 	if (filter.header.max_layers > 0 || bf_filter_is_empty(&filter))
-		PG_RETURN_POINTER(image);
+		PG_RETURN_DATUM(PG_GETARG_DATUM(0));
 	bf_mutable_load(&compact, server_host(NULL), &filter);
 	bf_bloom_compact(&compact.bloom);
-	PG_RETURN_POINTER(builder_flat(&compact));
+	return sets_return(fcinfo, builder_flat(&compact), &image, 1);
 }
 
 /* ----------------------------------------------------------------

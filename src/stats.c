@@ -11,6 +11,7 @@
 #include "utils/builtins.h"
 #include "utils/tuplestore.h"
 
+#include "core/growth.h"
 #include "core/query.h"
 #include "value.h"
 
@@ -148,19 +149,23 @@ cuckoo_stats(PG_FUNCTION_ARGS)
 	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(desc, values, nulls)));
 }
 
-/* What a full filter of such a layer costs: bytes, bits per key, and `third`. */
+/* What a full filter of so many such layers costs: bytes, bits per key, and `third`. */
 static Datum
-plan_record(FunctionCallInfo fcinfo, bf_layer layer, int32 third)
+plan_record(FunctionCallInfo fcinfo, bf_layer layer, int layers, int32 third)
 {
 	TupleDesc	desc = result_type(fcinfo);
-	int64		capacity = PG_GETARG_INT64(0);
-	bf_filter	filter = {.layers = 1,.header.class.code = BF_CLASS_INTEGER};
+	int64		capacity = PG_GETARG_INT64(0) * layers;
+	bf_filter	filter = {.layers = layers,.header.class.code = BF_CLASS_INTEGER};
+	uint64		words = layer.shape.words + bf_table_words(layer.table);
 	int64		bytes;
 	Datum		values[3];
 	bool		nulls[3] = {0};
 
-	value_check_words(layer.shape.words + bf_table_words(layer.table), capacity, PG_GETARG_FLOAT8(1));
-	filter.layer[0] = layer;
+	value_check_words(words, PG_GETARG_INT64(0), PG_GETARG_FLOAT8(1));
+	if (layers > 1)
+		value_check_words(words * layers, capacity, PG_GETARG_FLOAT8(1));
+	for (int i = 0; i < layers; i++)
+		filter.layer[i] = layer;
 	bytes = (int64) bf_filter_size(&filter) + VARHDRSZ;
 	values[0] = Int64GetDatum(bytes);
 	values[1] = Float8GetDatum((double) bytes * 8 / (double) capacity);
@@ -168,16 +173,26 @@ plan_record(FunctionCallInfo fcinfo, bf_layer layer, int32 third)
 	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(desc, values, nulls)));
 }
 
+/*
+ * bloom_plan(capacity, fpp, growth, max_layers): without the last two the filter of
+ * an aggregate, with one of them that of bloom_new, whose first layer leaves a
+ * share of the probability to later ones.  Of a window all layers are counted.
+ */
 PG_FUNCTION_INFO_V1(bloom_plan);
 Datum
 bloom_plan(PG_FUNCTION_ARGS)
 {
+	int32		max_layers = PG_ARGISNULL(3) ? 0 : PG_GETARG_INT32(3);
+	int32		growth = !PG_ARGISNULL(2) ? PG_GETARG_INT32(2) : PG_ARGISNULL(3) ? 0 : 1;
 	bf_shape	shape;
 
+	if (PG_ARGISNULL(0) || PG_ARGISNULL(1))
+		PG_RETURN_NULL();
 	value_check_capacity(PG_GETARG_INT64(0));
 	value_check_fpp(PG_GETARG_FLOAT8(1));
-	shape = bf_shape_for((uint64) PG_GETARG_INT64(0), PG_GETARG_FLOAT8(1));
-	return plan_record(fcinfo, (bf_layer) {.shape = shape, .form = BF_FORM_LINES}, shape.groups * shape.probes);
+	value_check_growth(growth, PG_ARGISNULL(3) ? NULL : &max_layers);
+	shape = bf_first_shape((uint64) PG_GETARG_INT64(0), PG_GETARG_FLOAT8(1), (unsigned) growth, (unsigned) max_layers);
+	return plan_record(fcinfo, (bf_layer) {.shape = shape, .form = BF_FORM_LINES}, Max(max_layers, 1), shape.groups * shape.probes);
 }
 
 PG_FUNCTION_INFO_V1(cuckoo_plan);
@@ -191,5 +206,5 @@ cuckoo_plan(PG_FUNCTION_ARGS)
 	value_check_fpp(PG_GETARG_FLOAT8(1));
 	value_check_cuckoo_growth(growth);
 	table = bf_table_for((uint64) PG_GETARG_INT64(0), PG_GETARG_FLOAT8(1), (unsigned) growth);
-	return plan_record(fcinfo, (bf_layer) {.table = table, .form = BF_FORM_TABLE}, table.slot_bits);
+	return plan_record(fcinfo, (bf_layer) {.table = table, .form = BF_FORM_TABLE}, 1, table.slot_bits);
 }

@@ -91,6 +91,17 @@ value_open_argument(bf_filter *filter, FunctionCallInfo fcinfo, int argument, ui
 	return image;
 }
 
+/* Fetch a slice of the value that a Datum points to; it lives as long as this call. */
+const uint8_t *
+value_fetch_slice(void *value, uint64_t offset, size_t n)
+{
+	struct varlena *slice = PG_DETOAST_DATUM_SLICE(*(Datum *) value, (int32) offset, (int32) n);
+
+	if (VARSIZE(slice) - VARHDRSZ != n)
+		bf_fail(server_host(NULL), BF_FAIL_DAMAGED, 0, "It ends before its last layer does.");
+	return (const uint8_t *) VARDATA(slice);
+}
+
 struct varlena *
 value_allocate(uint64 size)
 {
@@ -182,6 +193,30 @@ value_check_words(uint64 words, int64 capacity, double fpp)
 						capacity, fpp, needed),
 				 errdetail("A filter can have at most " UINT64_FORMAT " bytes.", (uint64) BF_MAX_BYTES),
 				 errhint("Accept a higher probability, or split the keys over several filters.")));
+}
+
+/* How a Bloom filter grows; max_layers is NULL if it does not rotate. */
+void
+value_check_growth(int32 growth, const int32 *max_layers)
+{
+	if (max_layers != NULL && (*max_layers < 2 || *max_layers > BF_MAX_LAYERS))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("max_layers must be between 2 and %d", BF_MAX_LAYERS),
+				 errdetail("The number given is %d.", *max_layers),
+				 errhint("A rotating filter of m layers always holds the last (m - 1) x capacity keys added, repetitions counted.")));
+	if (growth < 0 || growth > BF_MAX_GROWTH)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("growth must be between 0 and %d", BF_MAX_GROWTH),
+				 errdetail("The growth given is %d.", growth),
+				 errhint("Each layer is this many times as large as the one before; 0 means a fixed size.")));
+	if (max_layers != NULL && growth != 1)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("a filter with max_layers rotates, and its layers are of equal size"),
+				 errdetail("The growth given is %d.", growth),
+				 errhint("Leave out growth, or max_layers.")));
 }
 
 void

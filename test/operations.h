@@ -223,6 +223,22 @@ unite(void *arg)
 		bf_cuckoo_sort(&filter->cuckoo);
 }
 
+/* The difference of cuckoo filters, in a form without order; the answer tells whether there is one. */
+static inline void
+subtract(void *arg)
+{
+	Operation  *operation = arg;
+	bf_cuckoo  *cuckoo = &operation->filter->cuckoo;
+	unsigned	there;
+	unsigned	wanted;
+
+	CHECK(bf_cuckoo_can_merge(cuckoo, operation->other), "filters do not fit");
+	operation->answer = bf_cuckoo_subtract(cuckoo, operation->other, &there, &wanted);
+	CHECK(operation->answer || there < wanted, "%u copies are not enough for %u", there, wanted);
+	if (operation->flag)
+		bf_cuckoo_sort(cuckoo);
+}
+
 static inline void
 intersect(void *arg)
 {
@@ -287,6 +303,35 @@ change(void *arg)
 	bf_mutable_change(&copy, operation->change, operation->class, operation->hashes, operation->n);
 	bf_mutable_free(operation->filter);
 	*operation->filter = copy;
+}
+
+/* Would a change leave the filter as it is?  All of the bytes and pieces of them agree, as far as they can. */
+static inline bool
+change_is_void(const Operation *operation, Bytes bytes)
+{
+	bf_filter	filter;
+	Store		store = {.all = bytes};
+	bool		whole;
+	bool		pieces;
+
+	open_valid(&filter, bytes, operation->filter->header.kind);
+	whole = bf_change_is_void(&filter, operation->change, operation->hashes, operation->n);
+	CHECK(bf_filter_open_pieces(&filter, test_host, bytes.n, fetch_piece, &store) == NULL, "cannot be opened in pieces");
+	pieces = bf_change_is_void_pieces(&filter, fetch_piece, &store, operation->change, operation->hashes, operation->n);
+	CHECK(whole == pieces || (whole && operation->change == BF_REMOVE), "in pieces: %d, as a whole: %d", pieces, whole);
+	bytes_free(store.piece);
+	return whole;
+}
+
+/* After a change: the bytes are the same if it was said to leave them so, and only then. */
+static inline void
+check_void(const Operation *operation, Bytes before, bool is_void)
+{
+	Bytes		after = flat(operation->filter);
+
+	CHECK(after.bytes == NULL || bytes_equal(before, after) == is_void ||
+		  (operation->filter->header.kind == BF_KIND_CUCKOO && !is_void), "void: %d", is_void);
+	bytes_free(after);
 }
 
 /*

@@ -644,27 +644,38 @@ bf_cuckoo_contains(bf_cuckoo *cuckoo, uint64_t hash)
 	return place < cuckoo->listed && cuckoo->counts[place] > 0;
 }
 
-/*
- * Remove one copy of a key, if there is one; nothing waits.  A count that has
- * reached its limit stays there: nobody knows how many copies there are.
- */
-static void
-cuckoo_remove_one(bf_cuckoo *cuckoo, uint64_t hash)
+/* How many copies of a number are there, if nothing waits? */
+unsigned
+bf_cuckoo_copies(const bf_cuckoo *cuckoo, uint64_t number)
 {
-	uint64_t	number = bf_table_number(cuckoo->table, hash);
+	uint32_t	place = cuckoo_find_listed(cuckoo, number);
+
+	bf_assert(cuckoo->pended == 0);
+	return (place < cuckoo->listed ? cuckoo->counts[place] : 0) +
+		(cuckoo->slots != NULL && bf_table_find(cuckoo->slots, cuckoo->table, number));
+}
+
+/*
+ * Remove copies of a number, or all if there are fewer; nothing waits.  A count
+ * that has reached its limit stays there: nobody knows how many copies there are.
+ */
+void
+bf_cuckoo_remove_copies(bf_cuckoo *cuckoo, uint64_t number, unsigned copies)
+{
 	bool		in_table = cuckoo->slots != NULL && bf_table_find(cuckoo->slots, cuckoo->table, number);
 	uint32_t	place = cuckoo_find_listed(cuckoo, number);
 	unsigned	listed = place < cuckoo->listed ? cuckoo->counts[place] : 0;
+	unsigned	from_list = copies < listed ? copies : listed;
 
 	bf_assert(cuckoo->pended == 0);
 	if (listed + in_table >= BF_MAX_COUNT)
 		return;
-	if (listed > 0)
+	if (from_list > 0)
 	{
-		cuckoo->counts[place]--;
+		cuckoo->counts[place] = (uint8_t) (listed - from_list);
 		cuckoo->has_holes |= cuckoo->counts[place] == 0;
 	}
-	else if (in_table)
+	if (in_table && copies > from_list)
 	{
 		bf_table_remove(cuckoo->slots, cuckoo->table, number);
 		cuckoo->used--;
@@ -678,7 +689,7 @@ bf_cuckoo_remove_many(bf_cuckoo *cuckoo, const uint64_t *hashes, size_t n)
 	bf_cuckoo_merge_pending(cuckoo);
 	for (size_t i = 0; i < n; i++)
 	{
-		cuckoo_remove_one(cuckoo, hashes[i]);
+		bf_cuckoo_remove_copies(cuckoo, bf_table_number(cuckoo->table, hashes[i]), 1);
 		if (i % BF_POLL_EVERY == BF_POLL_EVERY - 1)
 			bf_poll(cuckoo->header.host);
 	}

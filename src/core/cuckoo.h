@@ -52,6 +52,7 @@ extern bool bf_cuckoo_can_merge_state(const bf_cuckoo *cuckoo, const bf_filter *
 extern void bf_cuckoo_merge_state(bf_cuckoo *cuckoo, const bf_filter *state);
 extern bool bf_cuckoo_can_merge(const bf_cuckoo *cuckoo, const bf_filter *filter);
 extern void bf_cuckoo_merge(bf_cuckoo *cuckoo, const bf_filter *filter);
+extern bool bf_cuckoo_subtract(bf_cuckoo *cuckoo, const bf_filter *filter, unsigned *there, unsigned *wanted);
 extern void bf_cuckoo_sort(bf_cuckoo *cuckoo);
 
 /* For cuckoo_sets.c: the pieces that it puts together. */
@@ -60,6 +61,8 @@ extern void bf_cuckoo_merge_pending(bf_cuckoo *cuckoo);
 extern void bf_cuckoo_renumber(bf_cuckoo *cuckoo, bf_table table, unsigned drop_bits);
 extern void bf_cuckoo_table_to_list(bf_cuckoo *cuckoo);
 extern void bf_cuckoo_move_to_table(bf_cuckoo *cuckoo, bf_table table, uint64_t capacity);
+extern unsigned bf_cuckoo_copies(const bf_cuckoo *cuckoo, uint64_t number);
+extern void bf_cuckoo_remove_copies(bf_cuckoo *cuckoo, uint64_t number, unsigned copies);
 extern void bf_cuckoo_add_copies(bf_cuckoo *cuckoo, uint64_t number, unsigned copies);
 extern void bf_cuckoo_add_table(bf_cuckoo *cuckoo, const uint8_t *slots, bf_table table, unsigned drop_bits);
 

@@ -1,11 +1,13 @@
 /*
  * cuckoo_sets.c
- *		Sums of cuckoo filters, and the merging of aggregates' states.
+ *		Sums and differences of cuckoo filters, and the merging of aggregates'
+ *		states.
  *
  * Filters with the same range of numbers are merged number by number: counts add
- * up.
+ * up.  They are subtracted in the same way.
  */
 #include "cuckoo.h"
+#include "query.h"
 
 /*
  * Add all that a filter holds: numbers, which are ours too, or hashes if it is
@@ -93,6 +95,71 @@ bf_cuckoo_merge(bf_cuckoo *cuckoo, const bf_filter *filter)
 		cuckoo->capacity = other->capacity;
 	}
 	cuckoo_add_filter(cuckoo, filter);
+}
+
+/* A walk over the distinct numbers of a filter. */
+typedef struct Cursor
+{
+	const bf_filter *filter;
+	uint64_t	slot;			/* of the table */
+	bool		past_table;
+	uint32_t	listed;			/* next place in the list */
+	uint64_t	seen;
+} Cursor;
+
+/* The next of them, and how many copies of it there are; false at the end. */
+static bool
+next_number(Cursor *cursor, uint64_t *number, unsigned *copies)
+{
+	const bf_layer *layer = &cursor->filter->layer[0];
+	bf_host		host = cursor->filter->header.host;
+
+	if (++cursor->seen % BF_POLL_EVERY == 0)
+		bf_poll(host);
+	if (!cursor->past_table && layer->form == BF_FORM_TABLE &&
+		bf_table_next(host, layer->data, layer->table, &cursor->slot, number))
+	{
+		*copies = 1 + (layer->count > 0 ? bf_layer_listed(layer, *number) : 0);
+		return true;
+	}
+	cursor->past_table = true;
+	while (cursor->listed < layer->count)
+	{
+		uint32_t	place = cursor->listed++;
+
+		*number = bf_load64(layer->list + (size_t) place * 8);
+		*copies = layer->list[(size_t) layer->count * 8 + place];
+		if (layer->form != BF_FORM_TABLE || !bf_table_find(layer->data, layer->table, *number))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Subtract such a filter: counts are taken off.  One that has reached its limit
+ * stays there.  False if a number is not there as often as it should be taken off;
+ * then nothing has changed, and *there and *wanted tell how often.  Otherwise
+ * other keys of that number would be lost.
+ */
+bool
+bf_cuckoo_subtract(bf_cuckoo *cuckoo, const bf_filter *filter, unsigned *there, unsigned *wanted)
+{
+	Cursor		cursor = {.filter = filter};
+	uint64_t	number;
+
+	bf_assert(bf_cuckoo_can_merge(cuckoo, filter));
+	bf_cuckoo_check_listed(cuckoo, &filter->layer[0]);
+	bf_cuckoo_merge_pending(cuckoo);
+	while (next_number(&cursor, &number, wanted))
+	{
+		*there = bf_cuckoo_copies(cuckoo, number);
+		if (*there < *wanted && *there < BF_MAX_COUNT)
+			return false;
+	}
+	cursor = (Cursor) {.filter = filter};
+	while (next_number(&cursor, &number, wanted))
+		bf_cuckoo_remove_copies(cuckoo, number, *wanted);
+	return true;
 }
 
 /*

@@ -13,6 +13,7 @@
  * adding or removing it fails before the first change or not at all.
  */
 #include "mutable.h"
+#include "query.h"
 
 static inline bool
 is_bloom(const bf_mutable *filter)
@@ -66,6 +67,89 @@ bf_mutable_contains(bf_mutable *filter, uint64_t hash)
  * Changes
  * ----------------------------------------------------------------
  */
+
+/* Keys that are asked for together before the answers are looked at. */
+#define BLOCK		256
+
+/*
+ * The layers that decide whether adding a key changes a filter: all, but of a window
+ * only the newest, since the key would be forgotten with an older one.
+ */
+static const bf_filter *
+deciding_layers(const bf_filter *filter, bf_filter *newest)
+{
+	if (filter->header.max_layers == 0 || filter->layers == 1)
+		return filter;
+	newest->header = filter->header;
+	newest->layers = 1;
+	newest->layer[0] = filter->layer[filter->layers - 1];
+	return newest;
+}
+
+/*
+ * Can such a change leave a filter as it is?  Keys that are added to a cuckoo filter
+ * are counted, and the first key of any filter gives it a class.
+ */
+static bool
+may_be_void(const bf_filter *filter, bf_change change)
+{
+	if (change == BF_REMOVE)
+		return filter->header.kind == BF_KIND_CUCKOO;
+	return filter->header.kind == BF_KIND_BLOOM && filter->header.class.code != BF_CLASS_NONE;
+}
+
+/*
+ * Would a change by these keys leave the bytes of a filter as they are?  True if all
+ * keys to be added have set their bits already; and if all keys to be removed
+ * are absent, or counted up to the limit, where counts stay.
+ */
+bool
+bf_change_is_void(const bf_filter *filter, bf_change change, const uint64_t *hashes, size_t n)
+{
+	const bf_layer *layer = &filter->layer[0];
+	bf_filter	newest;
+	bool		found[BLOCK];
+
+	if (!may_be_void(filter, change))
+		return false;
+	filter = deciding_layers(filter, &newest);
+	for (size_t start = 0; start < n; start += BLOCK)
+	{
+		size_t		block = n - start < BLOCK ? n - start : BLOCK;
+
+		if (start % BF_POLL_EVERY == 0)
+			bf_poll(filter->header.host);
+		bf_filter_contains_many(filter, hashes + start, block, found);
+		for (size_t i = 0; i < block; i++)
+		{
+			if (change == BF_ADD ? !found[i] :
+				found[i] && bf_layer_copies(layer, bf_table_number(layer->table, hashes[start + i])) < BF_MAX_COUNT)
+				return false;
+		}
+	}
+	return true;
+}
+
+/*
+ * The same for a filter that is stored elsewhere.  Counts are not looked at: false
+ * means that all of the filter has to be.
+ */
+bool
+bf_change_is_void_pieces(const bf_filter *filter, bf_fetch fetch, void *arg, bf_change change,
+						 const uint64_t *hashes, size_t n)
+{
+	bf_filter	newest;
+
+	if (!may_be_void(filter, change))
+		return false;
+	filter = deciding_layers(filter, &newest);
+	for (size_t i = 0; i < n; i++)
+	{
+		if (bf_filter_contains_pieces(filter, fetch, arg, hashes[i]) != (change == BF_ADD))
+			return false;
+	}
+	return true;
+}
 
 /* Change a filter that nobody will see should this fail. */
 void

@@ -35,6 +35,11 @@ extern bool bf_mutable_change_in_place(bf_mutable *filter, bf_change change, con
 									   const uint64_t *hashes, size_t n);
 extern void bf_mutable_copy(bf_mutable *copy, bf_host host, bf_mutable *filter);
 
+/* Would a change leave a filter as it is?  In memory, and stored elsewhere. */
+extern bool bf_change_is_void(const bf_filter *filter, bf_change change, const uint64_t *hashes, size_t n);
+extern bool bf_change_is_void_pieces(const bf_filter *filter, bf_fetch fetch, void *arg, bf_change change,
+									 const uint64_t *hashes, size_t n);
+
 extern bool bf_mutable_can_merge_state(const bf_mutable *filter, const bf_filter *state);
 extern void bf_mutable_merge_state(bf_mutable *filter, const bf_filter *state);
 

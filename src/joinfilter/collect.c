@@ -8,12 +8,17 @@
  * until the keys are complete again.
  *
  * Under a Parallel Hash the processes fill one filter together, in shared memory.
- * There the parameter is set from the start: no outer row is read before the last
- * process has added its last key.
+ * There the parameter is set from the start: no process reads an outer row before it
+ * has met the others at the barrier where the hash table is complete, and each of them
+ * has added its last key by then.  A worker that starts later than that adds nothing,
+ * to the hash table and to the filter.
  *
- * The expressions of the keys are those of the Hash node.
+ * The expressions of the keys are those of the Hash node.  A join whose keys come from
+ * different scans has several filters, hence several collectors, one above the other.
  */
 #include "../compat.h"
+
+#include <math.h>
 
 #include "commands/explain.h"
 #if PG_VERSION_NUM >= 180000
@@ -32,27 +37,21 @@
 
 #define COLLECTOR_NAME	"Join Filter"
 
-/* One filter that is being made. */
-typedef struct Collecting
+typedef struct CollectState
 {
+	CustomScanState css;
 	int			paramid;
 	int			n_keys;
 	bool		is_integer;
 	ExprState **expressions;	/* of the inner keys */
 	JoinKeyState *inner;
 	JoinKeyState *outer;
+	uint64		planned;		/* keys that the planner expects */
+	bool		started;
 	JoinFilterBuild build;
 	JoinFilter *filter;			/* once it is complete */
+	bool		counted_off;	/* EXPLAIN knows that it was switched off */
 	JoinFilterShared *shared;	/* filled by all processes, or NULL */
-} Collecting;
-
-typedef struct CollectState
-{
-	CustomScanState css;
-	int			n;
-	Collecting *collecting;
-	bool		started;
-	uint64		planned;		/* keys that the planner expects */
 } CollectState;
 
 /* ----------------------------------------------------------------
@@ -61,24 +60,6 @@ typedef struct CollectState
  */
 
 static const CustomScanMethods collector_methods;
-
-/* A collector for what is below a Hash, for no filter yet. */
-CustomScan *
-joinfilter_collector(Hash *hash, int plan_node_id)
-{
-	Plan	   *child = outerPlan(hash);
-	CustomScan *scan = joinfilter_pass_through(child, plan_node_id, &collector_methods);
-
-	scan->scan.plan.parallel_aware = hash->plan.parallel_aware;
-	scan->custom_private = list_make1(makeInteger((int) Min(hash->plan.parallel_aware ? hash->rows_total : child->plan_rows, INT_MAX)));
-	return scan;
-}
-
-bool
-joinfilter_is_collector(const Plan *plan)
-{
-	return IsA(plan, CustomScan) && ((const CustomScan *) plan)->methods == &collector_methods;
-}
 
 static List *
 key_as_list(const JoinKey *key)
@@ -92,10 +73,13 @@ key_from_list(const List *list)
 	return (JoinKey) {(int) linitial_oid(list), lsecond_oid(list), (bool) lthird_oid(list), lfourth_oid(list)};
 }
 
-/* Let it make a filter, too: of these expressions over its child's rows. */
-void
-joinfilter_collector_add(CustomScan *collector, int paramid, List *inner_keys, const JoinKey *inner, const JoinKey *outer)
+/* What is below a Hash, with a filter made of these expressions over its rows. */
+CustomScan *
+joinfilter_collector(Hash *hash, int plan_node_id, int paramid, List *inner_keys, const JoinKey *inner, const JoinKey *outer)
 {
+	Plan	   *child = outerPlan(hash);
+	CustomScan *scan = joinfilter_pass_through(child, plan_node_id, &collector_methods);
+	double		rows = hash->plan.parallel_aware ? hash->rows_total : child->plan_rows;
 	List	   *inner_list = NIL;
 	List	   *outer_list = NIL;
 
@@ -104,9 +88,10 @@ joinfilter_collector_add(CustomScan *collector, int paramid, List *inner_keys, c
 		inner_list = lappend(inner_list, key_as_list(&inner[i]));
 		outer_list = lappend(outer_list, key_as_list(&outer[i]));
 	}
-	collector->custom_private = lappend(collector->custom_private,
-										list_make3(list_make1_int(paramid), inner_list, outer_list));
-	collector->custom_exprs = lappend(collector->custom_exprs, bf_copy_object(inner_keys));
+	scan->scan.plan.parallel_aware = hash->plan.parallel_aware;
+	scan->custom_private = list_make3(list_make2_int(paramid, (int) Min(rows, INT_MAX)), inner_list, outer_list);
+	scan->custom_exprs = bf_copy_object(inner_keys);
+	return scan;
 }
 
 /* ----------------------------------------------------------------
@@ -126,12 +111,12 @@ collector_create(CustomScan *plan)
 }
 
 static void
-set_parameter(CollectState *state, const Collecting *collecting)
+set_parameter(CollectState *state)
 {
-	ParamExecData *parameter = &state->css.ss.ps.state->es_param_exec_vals[collecting->paramid];
+	ParamExecData *parameter = &state->css.ss.ps.state->es_param_exec_vals[state->paramid];
 
-	parameter->value = PointerGetDatum(collecting->filter);
-	parameter->isnull = collecting->filter == NULL;
+	parameter->value = PointerGetDatum(state->filter);
+	parameter->isnull = state->filter == NULL;
 }
 
 static void
@@ -139,48 +124,26 @@ collector_begin(CustomScanState *css, EState *estate, int eflags)
 {
 	CollectState *state = (CollectState *) css;
 	CustomScan *plan = (CustomScan *) css->ss.ps.plan;
-	ListCell   *filter_cell;
-	ListCell   *keys_cell;
-	int			i = 0;
+	List	   *numbers = linitial(plan->custom_private);
 
 	joinfilter_begin_pass_through(css, estate, eflags);
-	state->planned = (uint64) intVal(linitial(plan->custom_private));
-	state->n = list_length(plan->custom_exprs);
-	state->collecting = palloc0(sizeof(Collecting) * state->n);
-	filter_cell = list_nth_cell(plan->custom_private, 1);
-	foreach(keys_cell, plan->custom_exprs)
+	state->paramid = linitial_int(numbers);
+	state->planned = (uint64) lsecond_int(numbers);
+	state->n_keys = list_length(plan->custom_exprs);
+	state->expressions = palloc(sizeof(ExprState *) * state->n_keys);
+	state->inner = palloc0(sizeof(JoinKeyState) * state->n_keys);
+	state->outer = palloc0(sizeof(JoinKeyState) * state->n_keys);
+	for (int i = 0; i < state->n_keys; i++)
 	{
-		List	   *filter = lfirst_node(List, filter_cell);
-		List	   *keys = lfirst_node(List, keys_cell);
-		Collecting *collecting = &state->collecting[i++];
+		JoinKey		inner = key_from_list(list_nth(lsecond(plan->custom_private), i));
+		JoinKey		outer = key_from_list(list_nth(lthird(plan->custom_private), i));
 
-		collecting->paramid = linitial_int(linitial(filter));
-		collecting->n_keys = list_length(keys);
-		collecting->expressions = palloc(sizeof(ExprState *) * collecting->n_keys);
-		collecting->inner = palloc0(sizeof(JoinKeyState) * collecting->n_keys);
-		collecting->outer = palloc0(sizeof(JoinKeyState) * collecting->n_keys);
-		for (int k = 0; k < collecting->n_keys; k++)
-		{
-			JoinKey		inner = key_from_list(list_nth(lsecond(filter), k));
-			JoinKey		outer = key_from_list(list_nth(lthird(filter), k));
-
-			collecting->expressions[k] = ExecInitExpr(list_nth(keys, k), &css->ss.ps);
-			join_key_init(&collecting->inner[k], &inner, CurrentMemoryContext);
-			join_key_init(&collecting->outer[k], &outer, CurrentMemoryContext);
-		}
-		collecting->is_integer = collecting->n_keys == 1 && collecting->inner[0].key.integer_bytes > 0;
-		set_parameter(state, collecting);
-		filter_cell = lnext(plan->custom_private, filter_cell);
+		state->expressions[i] = ExecInitExpr(list_nth(plan->custom_exprs, i), &css->ss.ps);
+		join_key_init(&state->inner[i], &inner, CurrentMemoryContext);
+		join_key_init(&state->outer[i], &outer, CurrentMemoryContext);
 	}
-}
-
-static void
-start_collecting(CollectState *state)
-{
-	for (int i = 0; i < state->n; i++)
-		join_filter_start(&state->collecting[i].build, state->css.ss.ps.state->es_query_cxt,
-						  state->collecting[i].is_integer);
-	state->started = true;
+	state->is_integer = state->n_keys == 1 && state->inner[0].key.integer_bytes > 0;
+	set_parameter(state);
 }
 
 /* Collect the keys of one row.  A row with a NULL among them finds no partner. */
@@ -189,58 +152,59 @@ collect_row(CollectState *state, TupleTableSlot *slot)
 {
 	ExprContext *econtext = state->css.ss.ps.ps_ExprContext;
 	MemoryContext caller;
+	uint64		number = 0;
+	bool		isnull = false;
 
 	ResetExprContext(econtext);
 	econtext->ecxt_outertuple = slot;
 	caller = MemoryContextSwitchTo(econtext->ecxt_per_tuple_memory);
-	for (int i = 0; i < state->n; i++)
+	for (int i = 0; i < state->n_keys && !isnull; i++)
 	{
-		Collecting *collecting = &state->collecting[i];
-		uint64		number = 0;
-		bool		isnull = false;
+		Datum		value = ExecEvalExpr(state->expressions[i], econtext, &isnull);
 
-		if (collecting->build.given_up)
-			continue;
-		for (int k = 0; k < collecting->n_keys && !isnull; k++)
-		{
-			Datum		value = ExecEvalExpr(collecting->expressions[k], econtext, &isnull);
-
-			if (!isnull)
-				number = k == 0 ? join_key_number(&collecting->inner[k], value) :
-					join_key_combine(number, join_key_number(&collecting->inner[k], value));
-		}
-		if (isnull)
-			continue;
-		if (collecting->shared != NULL)
-			join_shared_add(collecting->shared, &collecting->build, number);
-		else
-			join_filter_add(&collecting->build, number);
+		if (!isnull)
+			number = i == 0 ? join_key_number(&state->inner[i], value) :
+				join_key_combine(number, join_key_number(&state->inner[i], value));
 	}
+	if (!isnull && state->shared != NULL)
+		join_shared_add(state->shared, &state->build, number);
+	else if (!isnull)
+		join_filter_add(&state->build, number);
 	MemoryContextSwitchTo(caller);
 }
 
-/* The last row has passed. */
+/* The filter of this process is there: complete, or complete as soon as it is asked. */
+static void
+set_filter(CollectState *state, JoinFilter *filter)
+{
+	state->filter = filter;
+	if (filter != NULL)
+	{
+		filter->n_keys = state->n_keys;
+		filter->outer = state->outer;
+	}
+	set_parameter(state);
+}
+
+/*
+ * The last row has passed.  EXPLAIN sums up what nodes count over processes: keys and
+ * bytes are counted where it expects other things.
+ */
 static void
 finish_collecting(CollectState *state)
 {
-	for (int i = 0; i < state->n; i++)
+	if (state->shared != NULL && !state->build.given_up)
 	{
-		Collecting *collecting = &state->collecting[i];
-
-		if (collecting->shared != NULL && !collecting->build.given_up)
-		{
-			join_shared_finish(collecting->shared, &collecting->build);
-			collecting->build.given_up = true;
-		}
-		if (collecting->filter != NULL)
-			continue;			/* asked for rows once more, or shared */
-		collecting->filter = join_filter_finish(&collecting->build);
-		if (collecting->filter != NULL)
-		{
-			collecting->filter->n_keys = collecting->n_keys;
-			collecting->filter->outer = collecting->outer;
-		}
-		set_parameter(state, collecting);
+		join_shared_finish(state->shared, &state->build);
+		state->build.given_up = true;
+	}
+	if (state->filter != NULL)
+		return;					/* asked for rows once more, or shared */
+	set_filter(state, join_filter_finish(&state->build));
+	if (state->filter != NULL)
+	{
+		InstrCountTuples2(&state->css, (double) state->filter->keys);
+		InstrCountFiltered1(&state->css, (double) state->filter->bytes);
 	}
 }
 
@@ -251,137 +215,167 @@ collector_exec(CustomScanState *css)
 	TupleTableSlot *slot = ExecProcNode(outerPlanState(css));
 
 	if (unlikely(!state->started))
-		start_collecting(state);
+	{
+		join_filter_start(&state->build, css->ss.ps.state->es_query_cxt, state->is_integer);
+		state->started = true;
+	}
 	if (TupIsNull(slot))
 		finish_collecting(state);
-	else
+	else if (!state->build.given_up)
 		collect_row(state, slot);
 	return slot;
 }
 
-/* Share a filter: it can be asked as soon as there is something to ask for. */
+/* Count a filter that was switched off, once. */
 static void
-attach(CollectState *state, Collecting *collecting, JoinFilterShared *shared)
+count_off(CollectState *state)
 {
-	if (collecting->filter != NULL)
-		pfree(collecting->filter);
-	collecting->shared = shared;
-	collecting->filter = join_shared_attach(shared, state->css.ss.ps.state->es_query_cxt);
-	collecting->filter->n_keys = collecting->n_keys;
-	collecting->filter->outer = collecting->outer;
-	set_parameter(state, collecting);
+	if (state->filter != NULL && state->filter->off && !state->counted_off)
+	{
+		InstrCountFiltered2(&state->css, 1);
+		state->counted_off = true;
+	}
 }
 
-/* The filters are not good any more; keys are collected anew. */
+/* Share a filter: it can be asked as soon as there is something to ask for. */
 static void
-forget_filters(CollectState *state)
+attach(CollectState *state, JoinFilterShared *shared)
 {
-	for (int i = 0; i < state->n; i++)
-	{
-		Collecting *collecting = &state->collecting[i];
+	if (state->filter != NULL)
+		pfree(state->filter);
+	state->shared = shared;
+	set_filter(state, join_shared_attach(shared, state->css.ss.ps.state->es_query_cxt));
+}
 
-		if (collecting->shared != NULL)
-			attach(state, collecting, collecting->shared);
-		if (collecting->filter != NULL && collecting->shared == NULL)
-			join_filter_release(collecting->filter);
-		if (collecting->build.numbers != NULL)
-			pfree(collecting->build.numbers);
-		memset(&collecting->build, 0, sizeof(JoinFilterBuild));
-		if (collecting->shared == NULL)
-			collecting->filter = NULL;
-		set_parameter(state, collecting);
-	}
+/* The filter is not good any more; keys are collected anew. */
+static void
+forget_filter(CollectState *state)
+{
+	count_off(state);
+	state->counted_off = false;
+	if (state->build.numbers != NULL)
+		pfree(state->build.numbers);
+	memset(&state->build, 0, sizeof(JoinFilterBuild));
 	state->started = false;
+	if (state->shared != NULL)
+		attach(state, state->shared);
+	else
+	{
+		if (state->filter != NULL)
+			join_filter_release(state->filter);
+		set_filter(state, NULL);
+	}
 }
 
 static void
 collector_rescan(CustomScanState *css)
 {
-	forget_filters((CollectState *) css);
-	if (outerPlan(css->ss.ps.plan) != NULL && outerPlanState(css)->chgParam == NULL)
+	forget_filter((CollectState *) css);
+	if (outerPlanState(css)->chgParam == NULL)
 		ExecReScan(outerPlanState(css));
 }
 
 static void
 collector_end(CustomScanState *css)
 {
-	forget_filters((CollectState *) css);
+	forget_filter((CollectState *) css);
 	ExecEndNode(outerPlanState(css));
 }
 
 /* ----------------------------------------------------------------
  * Shared memory
  * ----------------------------------------------------------------
+ *
+ * It begins where a cache line does.  What it looks like is decided once, when it is
+ * made: workers, and those that start after a rescan, take it as it is.
  */
-
-static Size
-shared_size(const CollectState *state, const Collecting *collecting)
-{
-	return TYPEALIGN(BF_LINE_BYTES, join_shared_size(collecting->is_integer, state->planned));
-}
 
 static Size
 collector_estimate_dsm(CustomScanState *css, ParallelContext *pcxt)
 {
 	CollectState *state = (CollectState *) css;
-	Size		size = BF_LINE_BYTES;
 
-	for (int i = 0; i < state->n; i++)
-		size = add_size(size, shared_size(state, &state->collecting[i]));
-	return size;
+	return add_size(join_shared_size(state->is_integer, state->planned), BF_LINE_BYTES);
 }
 
-/* Attach to all filters, which lie one behind the other; the first process makes them. */
-static void
-attach_all(CollectState *state, void *coordinate, bool make)
+static JoinFilterShared *
+shared_at(void *coordinate)
 {
-	char	   *place = (char *) TYPEALIGN(BF_LINE_BYTES, coordinate);
-
-	for (int i = 0; i < state->n; i++)
-	{
-		Collecting *collecting = &state->collecting[i];
-		JoinFilterShared *shared = (JoinFilterShared *) place;
-
-		if (make)
-			join_shared_start(shared, collecting->is_integer, state->planned);
-		attach(state, collecting, shared);
-		place += shared_size(state, collecting);
-	}
+	return (JoinFilterShared *) TYPEALIGN(BF_LINE_BYTES, coordinate);
 }
 
 static void
 collector_initialize_dsm(CustomScanState *css, ParallelContext *pcxt, void *coordinate)
 {
-	attach_all((CollectState *) css, coordinate, true);
+	CollectState *state = (CollectState *) css;
+
+	join_shared_start(shared_at(coordinate), state->is_integer, state->planned);
+	attach(state, shared_at(coordinate));
+}
+
+static void
+collector_reinitialize_dsm(CustomScanState *css, ParallelContext *pcxt, void *coordinate)
+{
+	join_shared_empty(shared_at(coordinate));
+	attach((CollectState *) css, shared_at(coordinate));
 }
 
 static void
 collector_initialize_worker(CustomScanState *css, shm_toc *toc, void *coordinate)
 {
-	attach_all((CollectState *) css, coordinate, false);
+	attach((CollectState *) css, shared_at(coordinate));
 }
 
-/* The shared memory goes away: keep what EXPLAIN tells. */
+/* The shared memory may go away: keep what EXPLAIN tells.  Other filters stay as they are. */
 static void
 collector_shutdown(CustomScanState *css)
 {
 	CollectState *state = (CollectState *) css;
+	ParamExecData *parameter = &css->ss.ps.state->es_param_exec_vals[state->paramid];
 
-	for (int i = 0; i < state->n; i++)
+	if (state->shared != NULL && state->filter->shared != NULL)
+		join_shared_open(state->filter);
+	count_off(state);
+	if (state->shared == NULL)
+		return;
+	state->filter->bits = NULL;
+	state->filter->lines = NULL;
+	state->shared = NULL;
+	parameter->value = (Datum) 0;
+	parameter->isnull = true;
+}
+
+/*
+ * What became of the filters.  One that is shared is the same for all processes; of
+ * the others there is one for each process and each time that the node was run, and
+ * keys and bytes are those of one, as EXPLAIN does it with rows.
+ */
+static void
+explain_filters(CollectState *state, ExplainState *es)
+{
+	const JoinFilter *filter = state->filter;
+	const double loops = state->css.ss.ps.instrument->nloops;
+	const bool	shared = state->css.ss.ps.plan->parallel_aware && filter != NULL;
+	const double keys = shared ? (double) filter->keys : state->css.ss.ps.instrument->ntuples2 / loops;
+	const double bytes = shared ? (double) filter->bytes : state->css.ss.ps.instrument->nfiltered1 / loops;
+	const double off = state->css.ss.ps.instrument->nfiltered2;
+	const char *kind = filter != NULL ? join_filter_kind_name(filter->kind) : state->build.given_up ? "none" : "of workers";
+
+	if (es->format == EXPLAIN_FORMAT_TEXT)
 	{
-		Collecting *collecting = &state->collecting[i];
-		ParamExecData *parameter = &css->ss.ps.state->es_param_exec_vals[collecting->paramid];
+		char	   *text = psprintf("%s  Keys: %.0f  Memory: %.0fkB", kind, keys, ceil(bytes / 1024));
 
-		if (collecting->shared == NULL)
-			continue;
-		if (collecting->filter->shared != NULL)
-			join_shared_open(collecting->filter);
-		collecting->filter->bits = NULL;
-		collecting->filter->lines = NULL;
-		collecting->shared = NULL;
-		parameter->value = (Datum) 0;
-		parameter->isnull = true;
+		if (off > 0 && off >= loops)
+			text = psprintf("%s  Switched off", text);
+		else if (off > 0)
+			text = psprintf("%s  Switched off: %.0f of %.0f", text, off, loops);
+		ExplainPropertyText("Filter Kind", text, es);
+		return;
 	}
+	ExplainPropertyText("Filter Kind", kind, es);
+	ExplainPropertyFloat("Filter Keys Collected", NULL, keys, 0, es);
+	ExplainPropertyFloat("Filter Memory", "kB", ceil(bytes / 1024), 0, es);
+	ExplainPropertyFloat("Filters Switched Off", NULL, off, 0, es);
 }
 
 static void
@@ -389,35 +383,11 @@ collector_explain(CustomScanState *css, List *ancestors, ExplainState *es)
 {
 	CollectState *state = (CollectState *) css;
 	CustomScan *plan = (CustomScan *) css->ss.ps.plan;
-	int			i = 0;
-	ListCell   *cell;
 
-	foreach(cell, plan->custom_exprs)
-	{
-		const Collecting *collecting = &state->collecting[i++];
-
-		ExplainPropertyText("Filter Keys", psprintf("$%d (%s)", collecting->paramid,
-													joinfilter_deparse(css, lfirst_node(List, cell), ancestors, es)), es);
-		if (es->analyze && collecting->filter != NULL)
-		{
-			const JoinFilter *filter = collecting->filter;
-
-			if (es->format == EXPLAIN_FORMAT_TEXT)
-				ExplainPropertyText("Filter Kind",
-									psprintf("%s  Keys: " UINT64_FORMAT "  Memory: " UINT64_FORMAT "kB%s",
-											 join_filter_kind_name(filter->kind), filter->keys, (filter->bytes + 1023) / 1024,
-											 filter->off ? "  Switched off" : ""), es);
-			else
-			{
-				ExplainPropertyText("Filter Kind", join_filter_kind_name(filter->kind), es);
-				ExplainPropertyInteger("Filter Keys Collected", NULL, (int64) filter->keys, es);
-				ExplainPropertyInteger("Filter Memory", "kB", (int64) (filter->bytes + 1023) / 1024, es);
-				ExplainPropertyInteger("Filter Rows Asked", NULL, (int64) filter->asked, es);
-				ExplainPropertyInteger("Filter Rows Passed", NULL, (int64) filter->passed, es);
-				ExplainPropertyBool("Filter Switched Off", filter->off, es);
-			}
-		}
-	}
+	ExplainPropertyText("Filter Keys", psprintf("$%d (%s)", state->paramid,
+												joinfilter_deparse(css, plan->custom_exprs, ancestors, es)), es);
+	if (es->analyze && css->ss.ps.instrument != NULL && css->ss.ps.instrument->nloops > 0)
+		explain_filters(state, es);
 }
 
 static const CustomScanMethods collector_methods = {
@@ -433,7 +403,7 @@ static const CustomExecMethods collector_exec_methods = {
 	.ReScanCustomScan = collector_rescan,
 	.EstimateDSMCustomScan = collector_estimate_dsm,
 	.InitializeDSMCustomScan = collector_initialize_dsm,
-	.ReInitializeDSMCustomScan = collector_initialize_dsm,
+	.ReInitializeDSMCustomScan = collector_reinitialize_dsm,
 	.InitializeWorkerCustomScan = collector_initialize_worker,
 	.ShutdownCustomScan = collector_shutdown,
 	.ExplainCustomScan = collector_explain

@@ -198,11 +198,17 @@ join_shared_size(bool is_integer, uint64 planned)
 	return TYPEALIGN(BF_LINE_BYTES, sizeof(JoinFilterShared)) + shared.bytes;
 }
 
-/* Make it empty, at first and again. */
 void
 join_shared_start(JoinFilterShared *shared, bool is_integer, uint64 planned)
 {
 	shared_describe(shared, is_integer, planned);
+	join_shared_empty(shared);
+}
+
+/* Take all keys out.  Its size stays: what settings say may have changed meanwhile. */
+void
+join_shared_empty(JoinFilterShared *shared)
+{
 	pg_atomic_init_u64(&shared->rows, 0);
 	pg_atomic_init_u64(&shared->low, PG_UINT64_MAX);
 	pg_atomic_init_u64(&shared->high, 0);

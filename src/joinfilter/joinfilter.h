@@ -157,6 +157,7 @@ extern JoinFilter *join_filter_finish(JoinFilterBuild *build);
 extern void join_filter_release(JoinFilter *filter);
 extern Size join_shared_size(bool is_integer, uint64 planned);
 extern void join_shared_start(JoinFilterShared *shared, bool is_integer, uint64 planned);
+extern void join_shared_empty(JoinFilterShared *shared);
 extern void join_shared_add(JoinFilterShared *shared, JoinFilterBuild *local, uint64 number);
 extern void join_shared_finish(JoinFilterShared *shared, const JoinFilterBuild *local);
 extern JoinFilter *join_shared_attach(JoinFilterShared *shared, MemoryContext context);
@@ -228,21 +229,35 @@ typedef struct JoinProbe
 	List	   *numbers;		/* their places in it */
 } JoinProbe;
 
+/* The same in the executor. */
+typedef struct JoinAsking
+{
+	int			paramid;
+	int			n_keys;
+	AttrNumber *columns;		/* of the rows that the node reads */
+	int			offset;			/* where the only key begins in every row of
+								 * the table without NULLs, or -1 */
+	int			bytes;			/* its length */
+} JoinAsking;
+
 extern void joinfilter_init(void);
 
 /* plan.c: a node that passes rows of its child on as they are */
 extern CustomScan *joinfilter_pass_through(Plan *child, int plan_node_id, const CustomScanMethods *methods);
 extern void joinfilter_begin_pass_through(CustomScanState *css, EState *estate, int eflags);
 extern char *joinfilter_deparse(CustomScanState *css, List *keys, List *ancestors, ExplainState *es);
-extern void joinfilter_explain_probes(CustomScanState *css, List *numbers, List *keys, List *ancestors,
-									  ExplainState *es);
 
 /* collect.c */
-extern CustomScan *joinfilter_collector(Hash *hash, int plan_node_id);
-extern void joinfilter_collector_add(CustomScan *collector, int paramid, List *inner_keys,
-									 const JoinKey *inner, const JoinKey *outer);
-extern bool joinfilter_is_collector(const Plan *plan);
+extern CustomScan *joinfilter_collector(Hash *hash, int plan_node_id, int paramid, List *inner_keys,
+										const JoinKey *inner, const JoinKey *outer);
 extern void joinfilter_register_collector(void);
+
+/* ask.c: what scan.c and probe.c have in common */
+extern void joinfilter_write_probe(CustomScan *node, int paramid, List *numbers, List *keys);
+extern JoinAsking *joinfilter_read_probes(const CustomScan *node, int *n);
+extern void joinfilter_find_places(JoinAsking *asking, int n, TupleDesc desc);
+extern void joinfilter_sort_asking(JoinAsking *asking, int n, const ParamExecData *params);
+extern void joinfilter_explain_probes(CustomScanState *css, List *ancestors, ExplainState *es);
 
 /* scan.c and probe.c */
 extern CustomScan *joinfilter_batched_scan(SeqScan *scan, List *probes);

@@ -17,7 +17,8 @@
  *	  not have raised, and comes unchanged from a scan of a table.
  *	- Between the join and that scan a missing row can only make a row be missing
  *	  that the join would drop: outer sides of INNER, LEFT, SEMI and ANTI joins, inner
- *	  sides of INNER joins, and nodes that pass rows on one by one.
+ *	  sides of INNER joins, nodes that pass rows on one by one, and nodes that group
+ *	  rows by the key, in the join's sense of equal, in each of their grouping sets.
  *	- No expression on the way is volatile: it would be evaluated less often.
  *
  * Statements that lock or change rows are left alone: they evaluate conditions again
@@ -26,6 +27,7 @@
 #include "../compat.h"
 
 #include "access/htup_details.h"
+#include "catalog/pg_aggregate.h"
 #include "catalog/pg_language.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
@@ -76,6 +78,16 @@ typedef struct Source
 	AttrNumber	number;			/* in the target list of the scan */
 	Var		   *column;
 } Source;
+
+/* The way from a column of a join's outer side down to the scans where it comes from. */
+typedef struct Trace
+{
+	Edit	   *edit;
+	Oid			operator;		/* what the join takes for equal */
+	Oid			collation;
+	double		rows;			/* the most that were grouped on the way */
+	List	   *sources;
+} Trace;
 
 /* A scan that asks filters. */
 typedef struct Probed
@@ -187,6 +199,38 @@ more_expressions(Plan *plan, bool *known)
 
 static bool tree_is_volatile(Edit *edit, Plan *plan);
 
+static bool
+is_volatile_function(Oid function)
+{
+	return OidIsValid(function) && func_volatile(function) == PROVOLATILE_VOLATILE;
+}
+
+/* Does an aggregate consist of volatile functions?  It is itself always called immutable. */
+static bool
+has_volatile_aggregate(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, Aggref))
+	{
+		HeapTuple	tuple = SearchSysCache1(AGGFNOID, ObjectIdGetDatum(((Aggref *) node)->aggfnoid));
+		bool		result = true;
+
+		if (HeapTupleIsValid(tuple))
+		{
+			Form_pg_aggregate form = (Form_pg_aggregate) GETSTRUCT(tuple);
+
+			result = is_volatile_function(form->aggtransfn) || is_volatile_function(form->aggfinalfn) ||
+				is_volatile_function(form->aggcombinefn) || is_volatile_function(form->aggserialfn) ||
+				is_volatile_function(form->aggdeserialfn);
+			ReleaseSysCache(tuple);
+		}
+		if (result)
+			return true;
+	}
+	return expression_tree_walker(node, has_volatile_aggregate, context);
+}
+
 /* Does an expression have a subquery with something volatile in it? */
 static bool
 has_volatile_subplan(Node *node, Edit *edit)
@@ -207,6 +251,8 @@ node_is_volatile(Edit *edit, Plan *plan)
 	List	   *more = more_expressions(plan, &known);
 
 	return !known ||
+		(IsA(plan, Agg) && (has_volatile_aggregate((Node *) plan->targetlist, NULL) ||
+							has_volatile_aggregate((Node *) plan->qual, NULL))) ||
 		contain_volatile_functions((Node *) plan->targetlist) || has_volatile_subplan((Node *) plan->targetlist, edit) ||
 		contain_volatile_functions((Node *) plan->qual) || has_volatile_subplan((Node *) plan->qual, edit) ||
 		contain_volatile_functions((Node *) more) || has_volatile_subplan((Node *) more, edit);
@@ -221,6 +267,10 @@ tree_is_volatile(Edit *edit, Plan *plan)
 	if (plan == NULL)
 		return false;
 	if (node_is_volatile(edit, plan))
+		return true;
+
+	/* each process draws a sample of its own */
+	if (IsA(plan, SampleScan) && ((SampleScan *) plan)->tablesample->repeatable == NULL)
 		return true;
 	foreach(cell, children_of(plan))
 	{
@@ -268,7 +318,7 @@ survey(Edit *edit, Plan *plan)
  * ----------------------------------------------------------------
  */
 
-static List *trace(Edit *edit, Plan *plan, AttrNumber number, List *sources);
+static void trace(Trace *way, Plan *plan, AttrNumber number);
 
 /* The column of a plan, if it is one. */
 static Var *
@@ -280,38 +330,100 @@ column_of(Plan *plan, AttrNumber number)
 }
 
 /* Go on below a join, where a missing row makes no other difference than at the join. */
-static List *
-trace_join(Edit *edit, Join *join, Var *column, List *sources)
+static void
+trace_join(Trace *way, Join *join, Var *column)
 {
 	bool		outer = column->varno == OUTER_VAR;
 
 	if (outer ? join->jointype != JOIN_INNER && join->jointype != JOIN_LEFT &&
 		join->jointype != JOIN_SEMI && join->jointype != JOIN_ANTI : join->jointype != JOIN_INNER)
-		return sources;
+		return;
 
 	/* the other side may be read less often, or not at all */
-	if (tree_is_volatile(edit, outer ? innerPlan(join) : outerPlan(join)))
-		return sources;
-	return trace(edit, outer ? outerPlan(join) : innerPlan(join), column->varattno, sources);
+	if (!tree_is_volatile(way->edit, outer ? innerPlan(join) : outerPlan(join)))
+		trace(way, outer ? outerPlan(join) : innerPlan(join), column->varattno);
+}
+
+/*
+ * Are rows grouped by a column, among the first so many of these?  Rows of one group
+ * must be equal to the join, too: otherwise a filter could take some and leave others.
+ */
+static bool
+is_grouped_by(const Trace *way, AttrNumber column, int n, const AttrNumber *columns, const Oid *operators, const Oid *collations)
+{
+	for (int i = 0; i < n; i++)
+	{
+		if (columns[i] == column)
+			return collations[i] == way->collation && equality_ops_are_compatible(operators[i], way->operator);
+	}
+	return false;
+}
+
+/* Is a column in every grouping set of an aggregation?  A set is the first columns, so many of them. */
+static bool
+is_in_all_sets(const Trace *way, AttrNumber column, const Agg *agg)
+{
+	int			n = agg->numCols;
+	ListCell   *cell;
+
+	foreach(cell, agg->groupingSets)
+		n = Min(n, list_length(lfirst(cell)));
+	if (!is_grouped_by(way, column, n, agg->grpColIdx, agg->grpOperators, agg->grpCollations))
+		return false;
+	foreach(cell, agg->chain)
+	{
+		if (!is_in_all_sets(way, column, lfirst_node(Agg, cell)))
+			return false;
+	}
+	return true;
+}
+
+/* Go on below a node that makes groups of rows: all rows of a group have the column, or none. */
+static void
+trace_groups(Trace *way, Plan *plan, Var *column)
+{
+	AttrNumber	number = column->varattno;
+	bool		grouped = false;
+
+	if (column->varno != OUTER_VAR)
+		return;
+	if (IsA(plan, Agg))
+		grouped = is_in_all_sets(way, number, (Agg *) plan);
+	else if (IsA(plan, Group))
+	{
+		const Group *group = (Group *) plan;
+
+		grouped = is_grouped_by(way, number, group->numCols, group->grpColIdx, group->grpOperators, group->grpCollations);
+	}
+	else if (IsA(plan, Unique))
+	{
+		const Unique *unique = (Unique *) plan;
+
+		grouped = is_grouped_by(way, number, unique->numCols, unique->uniqColIdx, unique->uniqOperators, unique->uniqCollations);
+	}
+	if (!grouped)
+		return;
+	way->rows = Max(way->rows, outerPlan(plan)->plan_rows);
+	trace(way, outerPlan(plan), number);
 }
 
 /* Add the scans that this column of a plan comes from, as far as they can be reached. */
-static List *
-trace(Edit *edit, Plan *plan, AttrNumber number, List *sources)
+static void
+trace(Trace *way, Plan *plan, AttrNumber number)
 {
 	Var		   *column = column_of(plan, number);
 	ListCell   *cell;
 
 	check_stack_depth();
-	if (column == NULL || node_is_volatile(edit, plan))
-		return sources;
+	if (column == NULL || node_is_volatile(way->edit, plan))
+		return;
 
 	/*
 	 * an Append talks to an asynchronous scan directly: there is no room
 	 * between them
 	 */
 	if (plan->async_capable)
-		return sources;
+		return;
 	switch (nodeTag(plan))
 	{
 		case T_SeqScan:
@@ -327,25 +439,31 @@ trace(Edit *edit, Plan *plan, AttrNumber number, List *sources)
 				Source	   *source = palloc(sizeof(Source));
 
 				*source = (Source) {plan, number, column};
-				sources = lappend(sources, source);
+				way->sources = lappend(way->sources, source);
 			}
-			return sources;
+			break;
 		case T_SubqueryScan:
-			if (column->varattno <= 0)
-				return sources;
-			return trace(edit, ((SubqueryScan *) plan)->subplan, column->varattno, sources);
+			if (column->varattno > 0)
+				trace(way, ((SubqueryScan *) plan)->subplan, column->varattno);
+			break;
 		case T_Append:
 			foreach(cell, ((Append *) plan)->appendplans)
-				sources = trace(edit, lfirst(cell), number, sources);
-			return sources;
+				trace(way, lfirst(cell), number);
+			break;
 		case T_MergeAppend:
 			foreach(cell, ((MergeAppend *) plan)->mergeplans)
-				sources = trace(edit, lfirst(cell), number, sources);
-			return sources;
+				trace(way, lfirst(cell), number);
+			break;
 		case T_NestLoop:
 		case T_MergeJoin:
 		case T_HashJoin:
-			return trace_join(edit, (Join *) plan, column, sources);
+			trace_join(way, (Join *) plan, column);
+			break;
+		case T_Agg:
+		case T_Group:
+		case T_Unique:
+			trace_groups(way, plan, column);
+			break;
 		case T_Hash:
 		case T_Sort:
 		case T_IncrementalSort:
@@ -357,11 +475,11 @@ trace(Edit *edit, Plan *plan, AttrNumber number, List *sources)
 			 * keys that differ between processes must not make a table that
 			 * they share
 			 */
-			if (column->varno != OUTER_VAR || outerPlan(plan) == NULL || (IsA(plan, Hash) && plan->parallel_aware))
-				return sources;
-			return trace(edit, outerPlan(plan), column->varattno, sources);
+			if (column->varno == OUTER_VAR && outerPlan(plan) != NULL && !(IsA(plan, Hash) && plan->parallel_aware))
+				trace(way, outerPlan(plan), column->varattno);
+			break;
 		default:
-			return sources;
+			break;
 	}
 }
 
@@ -395,6 +513,7 @@ typedef struct Pair
 	JoinKey		outer_key;
 	JoinKey		inner_key;
 	List	   *sources;
+	double		rows;			/* that were grouped on the way to them */
 	bool		done;
 } Pair;
 
@@ -455,9 +574,7 @@ place_filter(Edit *edit, Hash *hash, List *pairs)
 	}
 	edit->stmt->paramExecTypes = lappend_oid(edit->stmt->paramExecTypes, INTERNALOID);
 	add_probes(edit, pairs, paramid);
-	if (!joinfilter_is_collector(outerPlan(hash)))
-		outerPlan(hash) = (Plan *) joinfilter_collector(hash, edit->next_node_id++);
-	joinfilter_collector_add((CustomScan *) outerPlan(hash), paramid, inner_keys, inner, outer);
+	outerPlan(hash) = (Plan *) joinfilter_collector(hash, edit->next_node_id++, paramid, inner_keys, inner, outer);
 }
 
 static bool
@@ -498,17 +615,20 @@ traceable_pairs(Edit *edit, HashJoin *join, Hash *hash)
 	for (int i = 0; i < list_length(join->hashkeys); i++)
 	{
 		Pair	   *pair = palloc0(sizeof(Pair));
+		Trace		way = {edit, list_nth_oid(join->hashoperators, i), list_nth_oid(join->hashcollations, i)};
 		Var		   *column;
 
 		pair->outer = list_nth(join->hashkeys, i);
 		pair->inner = list_nth(hash->hashkeys, i);
 		column = outer_column(pair->outer);
 		if (column == NULL || contain_volatile_functions((Node *) pair->inner) ||
-			!join_key_for(list_nth_oid(join->hashoperators, i), list_nth_oid(join->hashcollations, i),
+			!join_key_for(way.operator, way.collation,
 						  exprType((Node *) pair->outer), exprType((Node *) pair->inner),
 						  &pair->outer_key, &pair->inner_key))
 			continue;
-		pair->sources = trace(edit, outerPlan(join), column->varattno, NIL);
+		trace(&way, outerPlan(join), column->varattno);
+		pair->sources = way.sources;
+		pair->rows = Max(outerPlan(join)->plan_rows, way.rows);
 		if (pair->sources != NIL)
 			pairs = lappend(pairs, pair);
 	}
@@ -524,7 +644,7 @@ consider_join(Edit *edit, HashJoin *join)
 	List	   *pairs;
 	ListCell   *cell;
 
-	if (!drops_outer_rows(join->join.jointype) || outer_rows < joinfilter_min_rows ||
+	if (!drops_outer_rows(join->join.jointype) ||
 		(joinfilter_max_share < 1 && rows > outer_rows * joinfilter_max_share) ||
 		!bms_is_subset(hash->plan.extParam, edit->harmless) ||
 		node_is_volatile(edit, &join->join.plan) || tree_is_volatile(edit, &hash->plan))
@@ -536,7 +656,7 @@ consider_join(Edit *edit, HashJoin *join)
 		List	   *together = NIL;
 		ListCell   *other_cell;
 
-		if (pair->done)
+		if (pair->done || pair->rows < joinfilter_min_rows)
 			continue;
 		foreach(other_cell, pairs)
 		{
@@ -800,23 +920,6 @@ joinfilter_deparse(CustomScanState *css, List *keys, List *ancestors, ExplainSta
 	foreach(key, keys)
 		appendStringInfo(&text, "%s%s", text.len > 0 ? ", " : "", deparse_expression(lfirst(key), context, prefix, false));
 	return text.data;
-}
-
-/* Which filters a node asks, and how many rows they have dropped. */
-void
-joinfilter_explain_probes(CustomScanState *css, List *numbers, List *keys, List *ancestors, ExplainState *es)
-{
-	List	   *texts = NIL;
-	ListCell   *number_cell;
-	ListCell   *key_cell;
-
-	forboth(number_cell, numbers, key_cell, keys)
-		texts = lappend(texts, psprintf("$%d (%s)", linitial_int(lfirst(number_cell)),
-										joinfilter_deparse(css, lfirst(key_cell), ancestors, es)));
-	ExplainPropertyList("Join Filter", texts, es);
-	if (es->analyze && css->ss.ps.instrument != NULL && css->ss.ps.instrument->nloops > 0)
-		ExplainPropertyFloat("Rows Removed by Join Filter", NULL,
-							 css->ss.ps.instrument->nfiltered2 / css->ss.ps.instrument->nloops, 0, es);
 }
 
 /* ----------------------------------------------------------------

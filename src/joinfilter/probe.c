@@ -4,9 +4,15 @@
  *
  * This works above every kind of scan: of indexes, of foreign tables, of samples, and
  * where row-level security has conditions of its own, which then come first.
+ *
+ * A scan of a table returns a row where it lies on its page, and the key of most rows
+ * has a fixed place there: nothing else of the row is looked at before it has passed.
+ * A scan that picks columns out of its rows would do so for all of them; this node does
+ * it instead, for those that pass.
  */
 #include "../compat.h"
 
+#include "access/htup_details.h"
 #include "commands/explain.h"
 #if PG_VERSION_NUM >= 180000
 #include "commands/explain_format.h"
@@ -15,26 +21,19 @@
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
+#include "utils/rel.h"
 
 #include "joinfilter.h"
 
 #define PROBE_NAME	"Join Filter Probe"
 
-/* A filter that is asked here. */
-typedef struct Asking
-{
-	int			paramid;
-	int			n_keys;
-	AttrNumber *columns;		/* of the child's rows */
-} Asking;
-
 typedef struct ProbeState
 {
 	CustomScanState css;
 	int			n;
-	Asking	   *asking;
-	ExecProcNodeMtd usual;		/* while rows are only passed on: how this
-								 * node was executed before */
+	JoinAsking *asking;
+	uint32		rows;			/* asked for since the order was looked at */
+	ProjectionInfo *projection; /* of rows that pass, or NULL */
 } ProbeState;
 
 static const CustomScanMethods probe_methods;
@@ -54,8 +53,7 @@ joinfilter_probe(Plan *scan, int plan_node_id, List *probes)
 
 		foreach(number, probe->numbers)
 			keys = lappend(keys, bf_copy_object(((TargetEntry *) list_nth(node->custom_scan_tlist, lfirst_int(number) - 1))->expr));
-		node->custom_private = lappend(node->custom_private, lcons_int(probe->paramid, list_copy(probe->numbers)));
-		node->custom_exprs = lappend(node->custom_exprs, keys);
+		joinfilter_write_probe(node, probe->paramid, list_copy(probe->numbers), keys);
 	}
 	return node;
 }
@@ -69,33 +67,125 @@ probe_create(CustomScan *plan)
 	return (Node *) state;
 }
 
+/*
+ * A plan that returns whole rows, in place of a scan of a table that picks columns out
+ * of them; NULL if the scan does not, or calculates something.
+ */
+static Plan *
+scan_of_whole_rows(Plan *scan, EState *estate, int eflags)
+{
+	Index		table = ((Scan *) scan)->scanrelid;
+	Plan	   *copy;
+	TupleDesc	desc;
+	ListCell   *cell;
+	bool		whole;
+
+	if ((!IsA(scan, SeqScan) && !IsA(scan, IndexScan) && !IsA(scan, BitmapHeapScan)) || (eflags & EXEC_FLAG_EXPLAIN_ONLY))
+		return NULL;
+	desc = RelationGetDescr(ExecOpenScanRelation(estate, table, eflags));
+	whole = list_length(scan->targetlist) == desc->natts;
+	foreach(cell, scan->targetlist)
+	{
+		TargetEntry *entry = lfirst_node(TargetEntry, cell);
+		Var		   *column = (Var *) entry->expr;
+
+		if (!IsA(column, Var) || column->varno != (int) table || column->varattno <= 0)
+			return NULL;
+		whole = whole && column->varattno == entry->resno;
+	}
+	for (int i = 0; i < desc->natts; i++)
+	{
+		if (TupleDescAttr(desc, i)->attisdropped || TupleDescAttr(desc, i)->atthasmissing)
+			return NULL;
+	}
+	if (whole)
+		return NULL;
+	copy = bf_copy_object(scan);
+	copy->targetlist = NIL;
+	for (int i = 0; i < desc->natts; i++)
+	{
+		Form_pg_attribute attribute = TupleDescAttr(desc, i);
+
+		copy->targetlist = lappend(copy->targetlist,
+								   makeTargetEntry((Expr *) makeVar((int) table, (AttrNumber) (i + 1), attribute->atttypid,
+																	attribute->atttypmod, attribute->attcollation, 0),
+												   (AttrNumber) (i + 1), NULL, false));
+	}
+	return copy;
+}
+
+/* Start the scan below, and pick out columns in its place. */
+static void
+begin_with_projection(ProbeState *state, Plan *scan, Plan *whole, EState *estate, int eflags)
+{
+	PlanState  *node = &state->css.ss.ps;
+
+	outerPlanState(node) = ExecInitNode(whole, estate, eflags);
+	for (int i = 0; i < state->n; i++)
+	{
+		JoinAsking *asking = &state->asking[i];
+
+		for (int k = 0; k < asking->n_keys; k++)
+			asking->columns[k] = ((Var *) list_nth_node(TargetEntry, scan->targetlist, asking->columns[k] - 1)->expr)->varattno;
+	}
+	node->resultops = &TTSOpsVirtual;
+	node->resultopsfixed = true;
+	node->resultopsset = true;
+	state->projection = ExecBuildProjectionInfo(scan->targetlist, node->ps_ExprContext, node->ps_ResultTupleSlot, NULL,
+												ExecGetResultType(outerPlanState(node)));
+}
+
+static TupleTableSlot *probe_exec(PlanState *node);
+
 static void
 probe_begin(CustomScanState *css, EState *estate, int eflags)
 {
 	ProbeState *state = (ProbeState *) css;
 	CustomScan *plan = (CustomScan *) css->ss.ps.plan;
-	ListCell   *cell;
-	int			i = 0;
+	Plan	   *scan = outerPlan(plan);
+	Plan	   *whole = scan_of_whole_rows(scan, estate, eflags);
+	bool		fixed;
 
-	joinfilter_begin_pass_through(css, estate, eflags);
-	state->n = list_length(plan->custom_private);
-	state->asking = palloc0(sizeof(Asking) * state->n);
-	foreach(cell, plan->custom_private)
-	{
-		List	   *numbers = lfirst(cell);
-		Asking	   *asking = &state->asking[i++];
+	state->asking = joinfilter_read_probes(plan, &state->n);
+	if (whole != NULL)
+		begin_with_projection(state, scan, whole, estate, eflags);
+	else
+		joinfilter_begin_pass_through(css, estate, eflags);
+	if (ExecGetResultSlotOps(outerPlanState(css), &fixed) == &TTSOpsBufferHeapTuple && fixed)
+		joinfilter_find_places(state->asking, state->n, ExecGetResultType(outerPlanState(css)));
+	joinfilter_sort_asking(state->asking, state->n, estate->es_param_exec_vals);
+	css->ss.ps.ExecProcNode = probe_exec;	/* without the detour for custom scans */
+}
 
-		asking->paramid = linitial_int(numbers);
-		asking->n_keys = list_length(numbers) - 1;
-		asking->columns = palloc(sizeof(AttrNumber) * asking->n_keys);
-		for (int k = 0; k < asking->n_keys; k++)
-			asking->columns[k] = (AttrNumber) list_nth_int(numbers, k + 1);
-	}
+/*
+ * The integer that is the only key of a row, read from its page.  False if it has no
+ * fixed place there, or has already been found.
+ */
+static inline bool
+read_integer(const JoinAsking *asking, const JoinFilter *filter, TupleTableSlot *slot, uint64 *number)
+{
+	HeapTupleHeader header;
+	const char *key;
+
+	if (asking->offset < 0 || slot->tts_nvalid >= asking->columns[0] || !filter->is_integer ||
+		filter->outer[0].key.integer_bytes != asking->bytes)
+		return false;
+	header = ((BufferHeapTupleTableSlot *) slot)->base.tuple->t_data;
+	if ((header->t_infomask & HEAP_HASNULL) || HeapTupleHeaderGetNatts(header) < asking->columns[0])
+		return false;
+	key = (const char *) header + header->t_hoff + asking->offset;
+	if (asking->bytes == 8)
+		*number = *(const uint64 *) key;
+	else if (asking->bytes == 4)
+		*number = (uint64) (int64) *(const int32 *) key;
+	else
+		*number = (uint64) (int64) *(const int16 *) key;
+	return true;
 }
 
 /* May the row have a partner?  A NULL has none. */
 static bool
-row_passes(const Asking *asking, JoinFilter *filter, TupleTableSlot *slot)
+row_passes(const JoinAsking *asking, JoinFilter *filter, TupleTableSlot *slot)
 {
 	uint64		number = 0;
 
@@ -112,6 +202,18 @@ row_passes(const Asking *asking, JoinFilter *filter, TupleTableSlot *slot)
 	return join_filter_test(filter, number);
 }
 
+/* The same where something may be allocated. */
+static bool
+row_passes_in_context(const JoinAsking *asking, JoinFilter *filter, TupleTableSlot *slot, ExprContext *econtext)
+{
+	MemoryContext caller = MemoryContextSwitchTo(econtext->ecxt_per_tuple_memory);
+	bool		passes = row_passes(asking, filter, slot);
+
+	MemoryContextSwitchTo(caller);
+	ResetExprContext(econtext);
+	return passes;
+}
+
 /* All filters are switched off: what is left of the node is a call. */
 static TupleTableSlot *
 pass_on(PlanState *node)
@@ -119,62 +221,75 @@ pass_on(PlanState *node)
 	return ExecProcNode(outerPlanState(node));
 }
 
-static TupleTableSlot *
-probe_exec(CustomScanState *css)
+/* Ask all filters for a row. */
+static inline bool
+ask_filters(ProbeState *state, TupleTableSlot *slot)
 {
-	ProbeState *state = (ProbeState *) css;
-	ParamExecData *params = css->ss.ps.state->es_param_exec_vals;
-	ExprContext *econtext = css->ss.ps.ps_ExprContext;
+	PlanState  *node = &state->css.ss.ps;
+	ParamExecData *params = node->state->es_param_exec_vals;
+	int			n_off = 0;
+
+	for (int i = 0; i < state->n; i++)
+	{
+		const JoinAsking *asking = &state->asking[i];
+		JoinFilter *filter = (JoinFilter *) DatumGetPointer(params[asking->paramid].value);
+		uint64		number;
+
+		if (filter == NULL)
+			continue;
+		if (filter->off)
+			n_off++;
+		else if (read_integer(asking, filter, slot, &number))
+		{
+			if (!join_filter_test(filter, number))
+				return false;
+		}
+		else if (filter->is_integer ? !row_passes(asking, filter, slot) :
+				 !row_passes_in_context(asking, filter, slot, node->ps_ExprContext))
+			return false;
+	}
+	if (n_off == state->n && state->projection == NULL)
+		ExecSetExecProcNode(node, pass_on);
+	return true;
+}
+
+static TupleTableSlot *
+probe_exec(PlanState *node)
+{
+	ProbeState *state = (ProbeState *) node;
+	TupleTableSlot *slot;
 
 	for (;;)
 	{
-		TupleTableSlot *slot = ExecProcNode(outerPlanState(css));
-		bool		passes = true;
-		int			n_off = 0;
-
-		if (TupIsNull(slot))
-			return slot;
-		for (int i = 0; i < state->n && passes; i++)
-		{
-			JoinFilter *filter = (JoinFilter *) DatumGetPointer(params[state->asking[i].paramid].value);
-
-			if (filter == NULL)
-				continue;
-			if (filter->off)
-				n_off++;
-			else if (filter->is_integer)	/* nothing is allocated */
-				passes = row_passes(&state->asking[i], filter, slot);
-			else
-			{
-				MemoryContext caller = MemoryContextSwitchTo(econtext->ecxt_per_tuple_memory);
-
-				passes = row_passes(&state->asking[i], filter, slot);
-				MemoryContextSwitchTo(caller);
-				ResetExprContext(econtext);
-			}
-		}
-		if (n_off == state->n)
-		{
-			state->usual = css->ss.ps.ExecProcNodeReal;
-			ExecSetExecProcNode(&css->ss.ps, pass_on);
-		}
-		if (passes)
-			return slot;
-		InstrCountFiltered2(css, 1);
 		CHECK_FOR_INTERRUPTS();
+		slot = ExecProcNode(outerPlanState(node));
+		if (TupIsNull(slot))
+			return state->projection == NULL ? slot : ExecClearTuple(node->ps_ResultTupleSlot);
+		if (state->n > 1 && ++state->rows % JOIN_FILTER_SAMPLE == 0)
+			joinfilter_sort_asking(state->asking, state->n, node->state->es_param_exec_vals);
+		if (ask_filters(state, slot))
+			break;
+		InstrCountFiltered2(node, 1);
 	}
+	if (state->projection == NULL)
+		return slot;
+	ResetExprContext(node->ps_ExprContext);
+	node->ps_ExprContext->ecxt_scantuple = slot;
+	return ExecProject(state->projection);
+}
+
+static TupleTableSlot *
+probe_exec_custom(CustomScanState *css)
+{
+	return probe_exec(&css->ss.ps);
 }
 
 static void
 probe_rescan(CustomScanState *css)
 {
-	ProbeState *state = (ProbeState *) css;
-
-	if (state->usual != NULL)
-	{
-		ExecSetExecProcNode(&css->ss.ps, state->usual);
-		state->usual = NULL;
-	}
+	/* after a rescan there may be other filters */
+	if (css->ss.ps.ExecProcNodeReal == pass_on)
+		ExecSetExecProcNode(&css->ss.ps, probe_exec);
 	if (outerPlanState(css)->chgParam == NULL)
 		ExecReScan(outerPlanState(css));
 }
@@ -201,9 +316,7 @@ probe_end(CustomScanState *css)
 static void
 probe_explain(CustomScanState *css, List *ancestors, ExplainState *es)
 {
-	CustomScan *plan = (CustomScan *) css->ss.ps.plan;
-
-	joinfilter_explain_probes(css, plan->custom_private, plan->custom_exprs, ancestors, es);
+	joinfilter_explain_probes(css, ancestors, es);
 }
 
 static const CustomScanMethods probe_methods = {
@@ -214,7 +327,7 @@ static const CustomScanMethods probe_methods = {
 static const CustomExecMethods probe_exec_methods = {
 	.CustomName = PROBE_NAME,
 	.BeginCustomScan = probe_begin,
-	.ExecCustomScan = probe_exec,
+	.ExecCustomScan = probe_exec_custom,
 	.EndCustomScan = probe_end,
 	.ReScanCustomScan = probe_rescan,
 	.MarkPosCustomScan = probe_mark,

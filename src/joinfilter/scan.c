@@ -34,23 +34,16 @@
 /* How far ahead of the row that is looked at the next ones are fetched. */
 #define ROWS_AHEAD	6
 
-/* A filter that is asked at this scan. */
-typedef struct Asking
-{
-	int			paramid;
-	int			n_keys;
-	AttrNumber *columns;
-	int			offset;			/* where the only key begins in every row
-								 * without NULLs, or -1 */
-	int			bytes;			/* its length */
-} Asking;
+/* After how many pages it is looked whether filters should be asked in another order. */
+#define PAGES_OF_ORDER	128
 
 typedef struct BatchScanState
 {
 	CustomScanState css;
 	int			n;
-	Asking	   *asking;
+	JoinAsking *asking;
 	bool		finished;
+	int			pages;			/* read by now */
 	int			selected;		/* rows of this page that passed */
 	int			next;			/* of them, to return */
 	OffsetNumber selection[MaxHeapTuplesPerPage];
@@ -79,13 +72,12 @@ joinfilter_batched_scan(SeqScan *from, List *probes)
 	foreach(cell, probes)
 	{
 		JoinProbe  *probe = lfirst(cell);
-		List	   *numbers = list_make1_int(probe->paramid);
+		List	   *numbers = NIL;
 		ListCell   *column;
 
 		foreach(column, probe->columns)
 			numbers = lappend_int(numbers, lfirst_node(Var, column)->varattno);
-		result->custom_private = lappend(result->custom_private, numbers);
-		result->custom_exprs = lappend(result->custom_exprs, bf_copy_object(probe->columns));
+		joinfilter_write_probe(result, probe->paramid, numbers, bf_copy_object(probe->columns));
 	}
 	result->methods = &scan_methods;
 	return result;
@@ -108,7 +100,7 @@ look_at(BatchScanState *state, Page page, OffsetNumber offset)
 
 /* The number of a row's keys; false if one is NULL, which has no partner. */
 static inline bool
-row_number(BatchScanState *state, const Asking *asking, JoinFilter *filter, TupleDesc desc, uint64 *number)
+row_number(BatchScanState *state, const JoinAsking *asking, JoinFilter *filter, TupleDesc desc, uint64 *number)
 {
 	bool		isnull;
 	Datum		value = heap_getattr(&state->tuple, asking->columns[0], desc, &isnull);
@@ -131,7 +123,7 @@ row_number(BatchScanState *state, const Asking *asking, JoinFilter *filter, Tupl
  * its key where that may lie in the cache line after.
  */
 static inline void
-fetch_ahead(const BatchScanState *state, const Asking *asking, Page page, int i)
+fetch_ahead(const BatchScanState *state, const JoinAsking *asking, Page page, int i)
 {
 	const char *row;
 
@@ -148,7 +140,7 @@ fetch_ahead(const BatchScanState *state, const Asking *asking, Page page, int i)
  * the way of all others.
  */
 static pg_attribute_always_inline void
-ask_bitmap(BatchScanState *state, const Asking *asking, JoinFilter *filter, Page page, TupleDesc desc, int bytes)
+ask_bitmap(BatchScanState *state, const JoinAsking *asking, JoinFilter *filter, Page page, TupleDesc desc, int bytes)
 {
 	const uint64 *bits = filter->bits;
 	const bool	modular = filter->kind == JOIN_FILTER_MODULAR;
@@ -206,7 +198,7 @@ ask_bitmap(BatchScanState *state, const Asking *asking, JoinFilter *filter, Page
 
 /* Keep those of the selected rows that may have a partner. */
 static void
-ask_filter(BatchScanState *state, const Asking *asking, JoinFilter *filter, Page page, TupleDesc desc)
+ask_filter(BatchScanState *state, const JoinAsking *asking, JoinFilter *filter, Page page, TupleDesc desc)
 {
 	uint64		numbers[MaxHeapTuplesPerPage];
 	int			n = 0;
@@ -269,6 +261,8 @@ next_page(BatchScanState *state)
 		state->selected = (int) scan->rs_ntuples;
 		state->next = 0;
 		memcpy(state->selection, scan->rs_vistuples, sizeof(OffsetNumber) * scan->rs_ntuples);
+		if (state->n > 1 && ++state->pages % PAGES_OF_ORDER == 0)
+			joinfilter_sort_asking(state->asking, state->n, params);
 		caller = MemoryContextSwitchTo(econtext->ecxt_per_tuple_memory);
 		for (int i = 0; i < state->n && state->selected > 0; i++)
 		{
@@ -300,81 +294,24 @@ scan_create(CustomScan *plan)
 	return (Node *) state;
 }
 
-/* Where a column begins in every row without NULLs; -1 if that differs from row to row. */
-static int
-fixed_offset(TupleDesc desc, AttrNumber column)
-{
-	int			offset = 0;
-
-	for (int i = 0; i < column; i++)
-	{
-		Form_pg_attribute attribute = TupleDescAttr(desc, i);
-
-		if (attribute->attlen <= 0)
-			return -1;
-		offset = (int) att_align_nominal(offset, attribute->attalign);
-		if (i < column - 1)
-			offset += attribute->attlen;
-	}
-	return offset;
-}
-
-/*
- * Ask first what is read most easily: a column behind one of variable length is found
- * by going through those before it.  The order of the others stays.
- */
-static void
-sort_asking(Asking *asking, int n)
-{
-	for (int i = 1; i < n; i++)
-	{
-		Asking		one = asking[i];
-		int			place = i;
-
-		for (; place > 0 && one.offset >= 0 && asking[place - 1].offset < 0; place--)
-			asking[place] = asking[place - 1];
-		asking[place] = one;
-	}
-}
-
 static void
 scan_begin(CustomScanState *css, EState *estate, int eflags)
 {
 	BatchScanState *state = (BatchScanState *) css;
 	CustomScan *plan = (CustomScan *) css->ss.ps.plan;
-	ListCell   *cell;
-	int			i = 0;
+	TupleDesc	desc = RelationGetDescr(css->ss.ss_currentRelation);
 
 	/*
 	 * rows are returned where they are, in the buffer; the server expected
 	 * copies
 	 */
-	bf_init_scan_slot(estate, &css->ss, RelationGetDescr(css->ss.ss_currentRelation), &TTSOpsBufferHeapTuple);
+	bf_init_scan_slot(estate, &css->ss, desc, &TTSOpsBufferHeapTuple);
 	ExecAssignScanProjectionInfoWithVarno(&css->ss, (int) plan->scan.scanrelid);
 	css->ss.ps.qual = ExecInitQual(plan->scan.plan.qual, &css->ss.ps);
 
-	state->n = list_length(plan->custom_private);
-	state->asking = palloc0(sizeof(Asking) * state->n);
-	foreach(cell, plan->custom_private)
-	{
-		List	   *numbers = lfirst(cell);
-		Asking	   *asking = &state->asking[i++];
-
-		asking->paramid = linitial_int(numbers);
-		asking->n_keys = list_length(numbers) - 1;
-		asking->columns = palloc(sizeof(AttrNumber) * asking->n_keys);
-		for (int k = 0; k < asking->n_keys; k++)
-			asking->columns[k] = (AttrNumber) list_nth_int(numbers, k + 1);
-		asking->offset = -1;
-		if (asking->n_keys == 1 && asking->columns[0] > 0)
-		{
-			TupleDesc	desc = RelationGetDescr(css->ss.ss_currentRelation);
-
-			asking->offset = fixed_offset(desc, asking->columns[0]);
-			asking->bytes = TupleDescAttr(desc, asking->columns[0] - 1)->attlen;
-		}
-	}
-	sort_asking(state->asking, state->n);
+	state->asking = joinfilter_read_probes(plan, &state->n);
+	joinfilter_find_places(state->asking, state->n, desc);
+	joinfilter_sort_asking(state->asking, state->n, estate->es_param_exec_vals);
 	state->tuple.t_tableOid = RelationGetRelid(css->ss.ss_currentRelation);
 }
 
@@ -464,9 +401,7 @@ scan_initialize_worker(CustomScanState *css, shm_toc *toc, void *coordinate)
 static void
 scan_explain(CustomScanState *css, List *ancestors, ExplainState *es)
 {
-	CustomScan *plan = (CustomScan *) css->ss.ps.plan;
-
-	joinfilter_explain_probes(css, plan->custom_private, plan->custom_exprs, ancestors, es);
+	joinfilter_explain_probes(css, ancestors, es);
 }
 
 static const CustomScanMethods scan_methods = {

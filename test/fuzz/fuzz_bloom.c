@@ -228,11 +228,18 @@ run_add(Input *input, Subject *subject, bool faults, bool one)
 	Operation	operation = {.filter = &subject->filter, .class = &parameters.class, .hashes = hashes, .n = n};
 	uint8_t		fault = faults ? take_byte(input) : 0;
 	HostOutcome outcome;
+	Bytes		before = {NULL, 0};
+	bool		is_void = false;
 
 	if (n == 0 || n > MOST_KEYS - subject->n)
 		return;
 	for (size_t i = 0; i < n; i++)
 		hashes[i] = hash_at(&run_of, i);
+	/* not always: to write a filter brings it into order */
+	if (!parameters.aggregate && !faults && n % 2 == 1)
+		before = flat(&subject->filter);
+	if (before.bytes != NULL)
+		is_void = change_is_void(&operation, before);
 	if (parameters.aggregate)
 		outcome = host_run(add_to_state, &operation, fault);
 	else
@@ -244,6 +251,9 @@ run_add(Input *input, Subject *subject, bool faults, bool one)
 		outcome = host_run(change, &operation, 0);
 	if (outcome == HOST_DONE)
 		subject->n += n;
+	if (outcome == HOST_DONE && before.bytes != NULL)
+		check_void(&operation, before, is_void);
+	bytes_free(before);
 }
 
 static void

@@ -307,7 +307,14 @@ run_change(Subject *subject, bf_change what, const uint64_t *hashes, size_t n, u
 {
 	Operation	operation = {.filter = &subject->filter, .change = what, .class = &parameters.class, .hashes = hashes, .n = n};
 	HostOutcome outcome;
+	Bytes		before = {NULL, 0};
+	bool		is_void = false;
 
+	/* not always: to write a filter brings it into order */
+	if (!parameters.aggregate && fault == 0 && n > 1 && n % 2 == 0)
+		before = flat(&subject->filter);
+	if (before.bytes != NULL)
+		is_void = change_is_void(&operation, before);
 	if (parameters.aggregate)
 		outcome = host_run(add_to_state, &operation, fault);
 	else
@@ -315,8 +322,12 @@ run_change(Subject *subject, bf_change what, const uint64_t *hashes, size_t n, u
 	if (outcome != HOST_DONE)
 	{
 		after_failure(subject);
+		bytes_free(before);
 		return false;
 	}
+	if (before.bytes != NULL)
+		check_void(&operation, before, is_void);
+	bytes_free(before);
 	follow_range(subject);
 	for (size_t i = 0; i < n; i++)
 	{
@@ -422,24 +433,121 @@ run_merge(Subject *subject, Subject *other, uint8_t fault)
 	subject->exact &= parameters.aggregate;
 }
 
-/* The sum of two filters, in a form without order. */
+/*
+ * The sum of two filters, or their difference, in a form without order.  None if it
+ * would be too large, or is cut short by a fault.
+ */
 static Bytes
-sum_of(Bytes left, Bytes right)
+combined(Bytes left, Bytes right, void (*combine) (void *), uint8_t fault, bool *possible)
 {
-	bf_mutable	sum = {.header.kind = 0};
+	bf_mutable	result = {.header.kind = 0};
 	bf_filter	a;
 	bf_filter	b;
-	Operation	operation = {.filter = &sum, .other = &a, .flag = true};
+	Operation	operation = {.filter = &result, .other = &a, .flag = true, .answer = true};
 	Bytes		bytes = {NULL, 0};
 
 	open_valid(&a, left, BF_KIND_CUCKOO);
 	open_valid(&b, right, BF_KIND_CUCKOO);
 	CHECK(host_run(load, &operation, 0) == HOST_DONE, "cannot be loaded");
 	operation.other = &b;
-	if (host_run(unite, &operation, 0) == HOST_DONE)
-		bytes = flat(&sum);
-	bf_mutable_free(&sum);
+	if (host_run(combine, &operation, fault) == HOST_DONE)
+		bytes = flat(&result);
+	*possible = operation.answer;
+	bf_mutable_free(&result);
 	return bytes;
+}
+
+static Bytes
+sum_of(Bytes left, Bytes right)
+{
+	bool		possible;
+
+	return combined(left, right, unite, 0, &possible);
+}
+
+/* Take counters off others in the same range.  False if they are not there. */
+static bool
+count_less(Counters *from, const Counters *less)
+{
+	for (size_t i = 0; i < PLACES; i++)
+	{
+		Counter    *counter = counter_at(from, less->places[i].number);
+
+		if (counter->copies < less->places[i].copies)
+			return false;
+	}
+	for (size_t i = 0; i < PLACES; i++)
+	{
+		Counter    *counter = counter_at(from, less->places[i].number);
+
+		if (counter->copies < BF_MAX_COUNT)
+			counter->copies -= less->places[i].copies;
+	}
+	return true;
+}
+
+/* Are the same numbers there, as often? */
+static bool
+same_counts(Counters *a, Counters *b)
+{
+	for (size_t i = 0; i < PLACES; i++)
+	{
+		if (a->places[i].copies > 0 && counter_at(b, a->places[i].number)->copies != a->places[i].copies)
+			return false;
+	}
+	return count_distinct(a) == count_distinct(b);
+}
+
+/*
+ * Subtract one filter from another, where it is contained and where not; and from
+ * their sum, which gives the other back.
+ */
+static void
+check_difference(Subject *subject, Subject *other, uint8_t fault)
+{
+	static Counters own;
+	static Counters others;
+	static Counters left;
+	Bytes		a = check_flat(subject);
+	Bytes		b = check_flat(other);
+	Bytes		sum;
+	Bytes		rest;
+	Bytes		sorted;
+	bf_filter	was;
+	bf_filter	is;
+	bool		possible;
+	bool		contained;
+
+	if (a.bytes == NULL || b.bytes == NULL)
+		return;
+	convert(&own, &subject->counters, table_of(subject));
+	convert(&others, &other->counters, table_of(subject));
+	left = own;
+	contained = count_less(&left, &others);
+	rest = combined(a, b, subtract, fault, &possible);
+	if (rest.bytes != NULL)
+	{
+		CHECK(possible == contained, "difference is possible: %d", possible);
+		check_bytes(contained ? &left : &own, rest);
+	}
+
+	sum = sum_of(a, b);
+	if (sum.bytes == NULL)
+		return;
+	left = own;
+	count_all(&left, &others, table_of(subject));
+	CHECK(count_less(&left, &others), "the sum does not contain its part");
+	rest = combined(sum, b, subtract, 0, &possible);
+	CHECK(possible, "a part of the sum cannot be subtracted");
+	check_bytes(&left, rest);
+
+	/* in a table of the same size the bytes are those of the same multiset in order */
+	open_valid(&was, a, BF_KIND_CUCKOO);
+	open_valid(&is, rest, BF_KIND_CUCKOO);
+	if (was.layer[0].capacity != is.layer[0].capacity || !same_counts(&left, &own))
+		return;
+	sorted = combined(a, a, sort, 0, &possible);
+	CHECK(subject->n + other->n > BF_MAX_LIST || bytes_equal(sorted, rest), "the sum less a part makes other bytes");
 }
 
 /* Merge both ways. */
@@ -547,6 +655,8 @@ run_operation(Input *input, uint8_t code)
 				break;
 			if (parameters.aggregate || code % 16 == 12)
 				run_merge(subject, other, faults ? take_byte(input) : 0);
+			else if (code % 16 == 14)
+				check_difference(subject, other, faults ? take_byte(input) : 0);
 			else
 				check_sum(subject, other);
 			break;

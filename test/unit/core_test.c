@@ -1111,6 +1111,133 @@ test_class_of_failed_change(void)
 	free(hashes);
 }
 
+/* The sum or difference of two cuckoo filters, given as bytes, in a form without order. */
+static Bytes
+combine_cuckoos(Bytes left, Bytes right, void (*combine) (void *), bool *possible)
+{
+	bf_mutable	result;
+	bf_filter	a;
+	bf_filter	b;
+	Operation	operation = {.filter = &result, .other = &b, .flag = true, .answer = true};
+	Bytes		bytes;
+
+	open_valid(&a, left, BF_KIND_CUCKOO);
+	open_valid(&b, right, BF_KIND_CUCKOO);
+	bf_mutable_load(&result, test_host, &a);
+	combine(&operation);
+	*possible = operation.answer;
+	bytes = flat(&result);
+	bf_mutable_free(&result);
+	return bytes;
+}
+
+static Bytes
+cuckoo_of(const uint64_t *hashes, size_t n, uint64_t capacity, unsigned growth)
+{
+	bf_mutable	filter;
+	Bytes		bytes;
+
+	bf_cuckoo_start(&filter.cuckoo, test_host, bf_table_for(capacity, 0.01, growth), capacity, 0.01);
+	filter.header.growth = (uint8_t) growth;
+	bf_mutable_change(&filter, BF_ADD, &key_classes[0], hashes, n);
+	bf_cuckoo_sort(&filter.cuckoo);
+	bytes = flat(&filter);
+	bf_mutable_free(&filter);
+	return bytes;
+}
+
+/* Number by number: has `a` as many copies as `b`, of the numbers of these hashes? */
+static bool
+same_copies(const bf_filter *a, const bf_filter *b, const uint64_t *hashes, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+	{
+		uint64_t	number = bf_table_number(a->layer[0].table, hashes[i]);
+
+		if (bf_layer_copies(&a->layer[0], number) != bf_layer_copies(&b->layer[0], number))
+			return false;
+	}
+	return bf_layer_distinct(test_host, &a->layer[0]) == bf_layer_distinct(test_host, &b->layer[0]);
+}
+
+/*
+ * What was merged can be subtracted again: as lists and tables, with keys of several
+ * copies, keys that both have, and tables that grow on the way.
+ */
+static void
+test_subtraction(void)
+{
+	enum
+	{
+		N = 6000
+	};
+	uint64_t	hashes[N];
+	unsigned	grown = 0;
+	unsigned	same = 0;
+
+	for (unsigned round = 0; round < 120; round++)
+	{
+		unsigned	growth = round % 3 == 0 ? 0 : 2;
+		uint64_t	capacity = 1 + next_random() % (round % 4 == 0 ? 40 : 4000);
+		size_t		n = next_random() % (N / 2);
+		size_t		m = 1 + next_random() % (N / 2);
+		bool		possible;
+		bf_filter	was;
+		bf_filter	is;
+		Bytes		a;
+		Bytes		b;
+		Bytes		back;
+
+		for (size_t i = 0; i < N; i++)
+			hashes[i] = i > 0 && next_random() % 4 == 0 ? hashes[next_random() % i] : next_random();
+		a = cuckoo_of(hashes, n, capacity, growth);
+		b = cuckoo_of(hashes + N - m, m, capacity, growth);
+		if (n == 0)
+			continue;
+		back = combine_cuckoos(combine_cuckoos(a, b, unite, &possible), b, subtract, &possible);
+		CHECK(possible, "a part of the sum is not in it");
+		open_valid(&was, a, BF_KIND_CUCKOO);
+		open_valid(&is, back, BF_KIND_CUCKOO);
+		CHECK(same_copies(&was, &is, hashes, N), "round %u: not what it was", round);
+		if (was.layer[0].capacity == is.layer[0].capacity)
+		{
+			same++;
+			CHECK(bytes_equal(a, back), "round %u: other bytes", round);
+		}
+		else
+			grown++;
+		/* a filter less itself is empty */
+		back = combine_cuckoos(a, a, subtract, &possible);
+		open_valid(&is, back, BF_KIND_CUCKOO);
+		CHECK(possible && bf_filter_is_empty(&is), "round %u: something is left", round);
+		/* and what it does not contain cannot be taken from it */
+		back = combine_cuckoos(a, combine_cuckoos(a, b, unite, &possible), subtract, &possible);
+		CHECK(!possible && bytes_equal(a, back), "round %u: more than all was taken", round);
+		host_clean();
+	}
+	CHECK(grown > 5 && same > 5, "%u grew, %u did not", grown, same);
+
+	/* a count at its limit stays there, and nothing less contains one */
+	for (size_t i = 0; i < 300; i++)
+		hashes[i] = 5;
+	{
+		bool		possible;
+		bf_filter	is;
+		Bytes		many = cuckoo_of(hashes, 300, 10, 2);
+		Bytes		few = cuckoo_of(hashes, 200, 10, 2);
+
+		open_valid(&is, combine_cuckoos(many, few, subtract, &possible), BF_KIND_CUCKOO);
+		CHECK(possible && bf_layer_copies(&is.layer[0], bf_table_number(is.layer[0].table, 5)) == BF_MAX_COUNT, "it does not stay");
+		open_valid(&is, combine_cuckoos(many, many, subtract, &possible), BF_KIND_CUCKOO);
+		CHECK(possible && bf_layer_copies(&is.layer[0], bf_table_number(is.layer[0].table, 5)) == BF_MAX_COUNT, "it does not stay");
+		combine_cuckoos(few, many, subtract, &possible);
+		CHECK(!possible, "more than all was taken");
+		open_valid(&is, combine_cuckoos(few, cuckoo_of(hashes, 199, 10, 2), subtract, &possible), BF_KIND_CUCKOO);
+		CHECK(possible && bf_layer_copies(&is.layer[0], bf_table_number(is.layer[0].table, 5)) == 1, "not one copy is left");
+	}
+	host_clean();
+}
+
 /* The finished filter of an aggregate in parts, each of which may stay a list. */
 static Bytes
 aggregate_in_parts(const uint64_t *hashes, unsigned parts, size_t each, uint64_t capacity)
@@ -1195,6 +1322,7 @@ main(void)
 	test_table_moves();
 	test_cancelled_sort();
 	test_class_of_failed_change();
+	test_subtraction();
 	test_partial_states();
 	printf("core: %d passed, %d failed\n", passed, failed);
 	return failed > 0;
