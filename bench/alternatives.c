@@ -35,16 +35,22 @@ static const char *const units[FIGURES] = {
 	"bytes a key", "ns to add", "ns a miss", "ns a hit", "ns to delete", "% false positives", "% of the keys lost after half were deleted"
 };
 
-/* Each question waits for the answer before. */
+/* Each question waits for the answer before; the better of two turns, the first of which warms the caches. */
 static double
 time_asking(const structure * s, uint64_t base, uint64_t step, uint64_t modulus)
 {
-	uint64_t	key = 0;
-	double		start = now();
+	double		best = INFINITY;
 
-	for (int i = 0; i < PROBES; i++)
-		key = (key + step + s->contains(s, hash_of(base + key))) % modulus;
-	return (now() - start) / PROBES;
+	for (int turn = 0; turn < 2; turn++)
+	{
+		uint64_t	key = 0;
+		double		start = now();
+
+		for (int i = 0; i < PROBES; i++)
+			key = (key + step + s->contains(s, hash_of(base + key))) % modulus;
+		best = fmin(best, (now() - start) / PROBES);
+	}
+	return best;
 }
 
 static void
