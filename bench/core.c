@@ -15,17 +15,12 @@
  *	core [keys ...]			default: 1000000 10000000
  */
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <time.h>
 
-#include "../src/core/mutable.h"
-#include "../src/core/query.h"
+#include "host.h"
 
 #define ROUNDS		5
 #define PROBES		2000000
 #define FPP			0.01
-#define HUGE_PAGE	((size_t) 2 * 1024 * 1024)
 
 typedef enum
 {
@@ -41,86 +36,6 @@ static const char *const structure_names[] = {"bloom", "cuckoo", "classic Bloom"
 static const char *const operation_names[] = {"add", "miss", "hit"};
 
 static uint64_t sink;			/* what is computed must be used */
-
-static double
-now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double) t.tv_sec * 1e9 + (double) t.tv_nsec;
-}
-
-static void *
-allocate(size_t n)
-{
-	size_t		unit = n < HUGE_PAGE ? 64 : HUGE_PAGE;
-	void	   *p = aligned_alloc(unit, (n + unit) / unit * unit);
-
-	if (p == NULL)
-		abort();
-	memset(p, 0, n);
-	return p;
-}
-
-/* The host of the core: memory as above, and nothing interrupts it. */
-static void *
-host_allocate(bf_host host, size_t bytes)
-{
-	(void) host;
-	return allocate(bytes);
-}
-
-static void
-host_release(bf_host host, void *memory)
-{
-	(void) host;
-	free(memory);
-}
-
-static void *
-host_reallocate(bf_host host, void *memory, size_t old_bytes, size_t bytes)
-{
-	void	   *larger = host_allocate(host, bytes);
-
-	memcpy(larger, memory, old_bytes < bytes ? old_bytes : bytes);
-	free(memory);
-	return larger;
-}
-
-static void
-host_poll(bf_host host)
-{
-	(void) host;
-}
-
-static void
-host_fail(bf_host host, bf_failure failure, uint64_t number, const char *detail)
-{
-	(void) host;
-	(void) number;
-	fprintf(stderr, "failure %d: %s\n", (int) failure, detail != NULL ? detail : "too large");
-	exit(1);
-}
-
-static const bf_host_methods host_methods = {
-	.allocate = host_allocate,
-	.reallocate = host_reallocate,
-	.release = host_release,
-	.poll = host_poll,
-	.fail = host_fail
-};
-
-static const bf_host host = {.methods = &host_methods};
-
-/* Key hashes: all distinct, added ones from 0 on, others from 2^40 on. */
-static inline uint64_t
-hash_of(uint64_t n)
-{
-	return bf_mix64(n * UINT64_C(0x9E3779B97F4A7C15) + 1);
-}
-
-#define OTHERS	(UINT64_C(1) << 40)
 
 /* ----------------------------------------------------------------
  * The peers
@@ -233,18 +148,10 @@ clear(subject *s, structure what)
 static void
 fill(subject *s, structure what)
 {
-	static const bf_key_class class = {BF_SCHEME_CANONICAL, BF_CLASS_INTEGER, 0, NULL};
-	uint64_t	size;
-
 	if (what > CUCKOO)
 		return;
-	bf_mutable_set_class(&s->made[what], &class);
 	free(s->bytes[what]);
-	size = bf_mutable_describe(&s->made[what], &s->filled[what]);
-	/* as a value lies in memory: the lines of a wide filter on cache lines */
-	s->bytes[what] = allocate((size_t) size + BF_LENGTH_WORD);
-	bf_mutable_write(&s->made[what], &s->filled[what], s->bytes[what] + BF_LENGTH_WORD, (size_t) size);
-	bf_mutable_free(&s->made[what]);
+	s->bytes[what] = seal(&s->made[what], &s->filled[what]);
 }
 
 static inline void

@@ -11,8 +11,6 @@
 use strict;
 use warnings;
 
-use List::Util qw(max);
-
 my ($scale, $rounds, $only, $progress);
 my @list;						# cases in order
 
@@ -188,34 +186,6 @@ sub star
 		join_measure(@cases);
 		join_case($group, 'total, off', sum => [ grep { !$_->{peer} } @cases ]);
 		join_case($group, 'total', sum => [ grep { $_->{peer} } @cases ], peer => 'total, off', least => $goal);
-	}
-	return;
-}
-
-# Milliseconds of every query, without and with filters.
-sub joins_chart
-{
-	my ($date, @cases) = @_;
-
-	return if system('command -v gnuplot >/dev/null 2>&1') != 0;
-	for my $group (map { "joins: $_->[0]" } @STAR_GROUPS)
-	{
-		my @on = grep { $_->{group} eq $group && $_->{peer} && $_->{name} ne 'total' } @cases;
-		my %off = map { ($_->{name} => $_) } grep { $_->{group} eq $group && !$_->{peer} } @cases;
-		my ($total) = grep { $_->{group} eq $group && $_->{name} eq 'total' } @cases;
-		my ($how) = $group =~ /star(.*)/;
-
-		next unless @on;
-		open my $plot, '|-', 'gnuplot' or die "gnuplot: $!\n";
-		printf $plot "set terminal svg noenhanced size 700,%d font 'sans,13' background 'white'\nset output '%s/%s-%s.svg'\n", 110 + 34 * @on, $ENV{BENCH_OUT}, $date, $group =~ s/\W+/-/gr;
-		printf $plot "set title 'Star schema%s, ms: %.1f times faster in total' offset -6,0\n", $how, $total->{ratio};
-		print $plot "set style fill solid\nset yrange [-0.6:", @on - 0.4, "]\nset xrange [0:*]\nset grid x lc rgb '#dddddd'\nset key below\nset xtics font ',11'\nset lmargin 26\nset rmargin 8\nset tics nomirror\nset border 3\nset ytics scale 0 (";
-		print $plot join(', ', map { "\"$on[$_]{name}\" " . ($#on - $_) } 0 .. $#on), ")\n";
-		print $plot "plot '-' using (\$2/2):(\$1+0.19):(\$2/2):(0.18) with boxxyerrorbars lc rgb '#bbbbbb' title 'off', '-' using (\$2/2):(\$1-0.19):(\$2/2):(0.18) with boxxyerrorbars lc rgb '#4477aa' title 'on', '-' using 2:1:3 with labels left offset 0.5,0 notitle\n";
-		print $plot join('', map { ($#on - $_) . ' ' . $off{ $on[$_]{peer} }{best} . "\n" } 0 .. $#on), "e\n";
-		print $plot join('', map { ($#on - $_) . " $on[$_]{best}\n" } 0 .. $#on), "e\n";
-		print $plot join('', map { ($#on - $_) . sprintf(" %s %.1fx\n", max($on[$_]{best}, $off{ $on[$_]{peer} }{best}), $on[$_]{ratio}) } 0 .. $#on), "e\n";
-		close $plot or warn "no chart of $group\n";
 	}
 	return;
 }

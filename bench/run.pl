@@ -18,6 +18,7 @@ use Time::HiRes qw(time usleep);
 require './bench/index.pl';	# cases about indexes
 require './bench/joins.pl';	# and about filters in hash joins
 require './bench/recipes.pl';	# and the pages in docs/recipes
+require './bench/charts.pl';	# figures of the charts and of docs/theory.md
 
 my %option = (scale => 1, rounds => 3, only => '.');
 while (@ARGV)
@@ -313,11 +314,6 @@ sub report
 	core($md, $csv) if 'core' =~ /$option{only}/;
 	close $csv or die "$!\n";
 	close $md or die "$!\n";
-	joins_chart($date, @cases);
-	for my $group (grep { !/^index|^recipes|^joins: (star|of no use)/ } sort keys %groups)
-	{
-		chart($date, $group, grep { $_->{group} eq $group && defined $_->{target} && defined $_->{ratio} } @cases);
-	}
 	return;
 }
 
@@ -408,29 +404,11 @@ sub core
 	return;
 }
 
-# A bar for each ratio and a mark for what it should be.
-sub chart
-{
-	my ($date, $group, @cases) = @_;
-	my $file = $group =~ s/\W+/-/gr;
-
-	return unless @cases && system('command -v gnuplot >/dev/null 2>&1') == 0;
-	open my $plot, '|-', 'gnuplot' or die "gnuplot: $!\n";
-	printf $plot "set terminal svg noenhanced size 900,%d font 'sans,13' background 'white'\nset output '%s'\n", 90 + 48 * @cases, "$OUT/$date-$file.svg";
-	print $plot "set title '$group: ratio, and goal (line)'\nset style fill solid 0.6\nset yrange [-0.7:", @cases - 0.3, "]\nset xrange [0:*]\nset grid x\nset key off\nset lmargin 42\nset ytics (";
-	print $plot join(', ', map { my $label = "$cases[$_]{name}\\n$cases[$_]{target} x $cases[$_]{peer}"; $label =~ s/ %/ percent/g; "\"$label\" " . ($#cases - $_) } 0 .. $#cases), ")\n";
-	print $plot "plot '-' using (\$2/2):1:(\$2/2):(0.3) with boxxyerrorbars lc rgb '#4477aa', '-' using 2:1:(0):(0.38) with vectors nohead lw 3 lc rgb '#cc3311', '-' using 2:(\$1-0.38):(0):(0.38) with vectors nohead lw 3 lc rgb '#cc3311'\n";
-	print $plot join('', map { ($#cases - $_) . " $cases[$_]{ratio}\n" } 0 .. $#cases), "e\n";
-	print $plot join('', map { ($#cases - $_) . ' ' . ($cases[$_]{most} || $cases[$_]{least}) . "\n" } 0 .. $#cases), "e\n" for 1 .. 2;
-	close $plot or warn "no chart of $group\n";
-	return;
-}
-
 sub main
 {
 	my @cases;
 	my $done = 0;
-	my $date = strftime('%Y-%m-%d', gmtime) . "-pg$major";
+	my $date = strftime('%Y-%m-%d', gmtime) . "-pg$major" . ($option{only} eq '.' ? '' : '-' . ($option{only} =~ s/\W+/-/gr =~ s/^-|-$//gr));
 
 	# of what is not asked for, nothing is loaded
 	@cases = cases();
@@ -472,6 +450,7 @@ sub main
 	push @cases, index_cases(\%option, sub { printf STDERR "\r%5ds passed  %-60.60s", time - $started, "index, @_"; });
 	push @cases, joins_cases(\%option, sub { printf STDERR "\r%5ds passed  %-60.60s", time - $started, "@_"; });
 	push @cases, recipes_cases(\%option, sub { printf STDERR "\r%5ds passed  %-60.60s", time - $started, "@_"; });
+	push @cases, charts_cases(\%option, sub { printf STDERR "\r%5ds passed  %-60.60s", time - $started, "@_"; });
 	my %by_name = map { ("$_->{group}|$_->{name}" => $_) } @cases;
 	judge($_, \%by_name) for @cases;
 	$date .= '-recipes' unless grep { $_->{group} !~ /^recipes/ } @cases;
