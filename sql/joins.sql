@@ -413,6 +413,20 @@ SET enable_material = off;
 SELECT z, (SELECT count(*) FROM facts f JOIN dim d USING (k) WHERE f.id > z) FROM pair;
 SELECT p.z, count(*), sum(x.id) FROM pair p CROSS JOIN LATERAL (SELECT f.id FROM facts f JOIN dim d USING (k) WHERE f.id > p.z * 900 OFFSET 0) x GROUP BY 1 ORDER BY 1;
 SELECT p.z, count(*), sum(x.id) FROM pair p LEFT JOIN (SELECT f.id FROM facts f JOIN dim d USING (k) OFFSET 0) x ON x.id > p.z * 900 GROUP BY 1 ORDER BY 1;
+-- again by workers only, which start anew each time; with a hash table of several batches, for which all outer rows are read at once; and stopped before the end
+SET parallel_leader_participation = off;
+SELECT p.z, count(*), sum(x.id) FROM pair p LEFT JOIN (SELECT f.id FROM facts f JOIN dim d USING (k) OFFSET 0) x ON x.id > p.z * 900 GROUP BY 1 ORDER BY 1;
+SET work_mem = '64kB';
+SET hash_mem_multiplier = 1;
+SELECT p.z, count(*), sum(x.id) FROM pair p LEFT JOIN (SELECT f.id FROM facts f JOIN other d USING (t) OFFSET 0) x ON x.id > p.z * 900 GROUP BY 1 ORDER BY 1;
+RESET parallel_leader_participation;
+SELECT p.z, count(*), sum(x.id) FROM pair p LEFT JOIN (SELECT f.id FROM facts f JOIN other d USING (t) OFFSET 0) x ON x.id > p.z * 900 GROUP BY 1 ORDER BY 1;
+SELECT z, (SELECT count(*) FROM (SELECT f.id FROM facts f JOIN other d USING (t) LIMIT z * 3) x) FROM pair;
+RESET hash_mem_multiplier;
+RESET work_mem;
+-- a function that changes the memory of filters while a plan runs again and again: shared ones stay as they were made
+CREATE FUNCTION with_other_memory(n int) RETURNS int LANGUAGE plpgsql STABLE PARALLEL RESTRICTED SET bloomfilter.join_filter_memory = '64MB' AS 'BEGIN RETURN n; END';
+SELECT p.z, with_other_memory(count(*)::int), sum(x.id) FROM pair p LEFT JOIN (SELECT f.id FROM facts f JOIN dim d USING (k) OFFSET 0) x ON x.id > with_other_memory(p.z) * 900 GROUP BY 1 ORDER BY 1;
 RESET enable_material;
 SET enable_nestloop = off;
 -- Rule 12: a sample is drawn anew by each process

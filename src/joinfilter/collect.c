@@ -363,13 +363,13 @@ explain_filters(CollectState *state, ExplainState *es)
 
 	if (es->format == EXPLAIN_FORMAT_TEXT)
 	{
-		char	   *text = psprintf("%s  Keys: %.0f  Memory: %.0fkB", kind, keys, ceil(bytes / 1024));
+		char	   *counts = psprintf("%s  Keys: %.0f  Memory: %.0fkB", kind, keys, ceil(bytes / 1024));
 
 		if (off > 0 && off >= loops)
-			text = psprintf("%s  Switched off", text);
+			counts = psprintf("%s  Switched off", counts);
 		else if (off > 0)
-			text = psprintf("%s  Switched off: %.0f of %.0f", text, off, loops);
-		ExplainPropertyText("Filter Kind", text, es);
+			counts = psprintf("%s  Switched off: %.0f of %.0f", counts, off, loops);
+		ExplainPropertyText("Filter Kind", counts, es);
 		return;
 	}
 	ExplainPropertyText("Filter Kind", kind, es);

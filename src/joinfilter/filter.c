@@ -95,17 +95,26 @@ make_bitmap(JoinFilter *filter, const JoinFilterBuild *build, uint64 bits)
 	}
 }
 
+/* How many lines a number of keys needs.  What 1024 of them hold takes a search to find. */
+static uint64
+lines_for(uint64 keys)
+{
+	static uint64_t keys_of_1024 = 0;
+
+	if (keys_of_1024 == 0)
+		(void) bf_shape_of_lines(1024, LINES_FPP, &keys_of_1024);
+	return keys * 1024 / keys_of_1024 + 2;
+}
+
 static void
 make_lines(JoinFilter *filter, const JoinFilterBuild *build)
 {
 	bf_host		host = server_host(build->context);
-	uint64_t	keys_of_line;
-	uint64		lines;
+	uint64_t	keys;
+	uint64		lines = lines_for(build->n);
 
-	(void) bf_shape_of_lines(1024, LINES_FPP, &keys_of_line);
-	lines = build->n * 1024 / keys_of_line + 2;
 	filter->kind = JOIN_FILTER_LINES;
-	filter->shape = bf_shape_of_lines(lines, LINES_FPP, &keys_of_line);
+	filter->shape = bf_shape_of_lines(lines, LINES_FPP, &keys);
 	filter->bytes = lines * BF_LINE_BYTES;
 	filter->lines = bf_allocate_zero(host, filter->bytes);
 	(void) bf_lines_add_many(host, filter->lines, filter->shape, build->numbers, build->n);
@@ -180,10 +189,8 @@ shared_describe(JoinFilterShared *shared, bool is_integer, uint64 planned)
 	else
 	{
 		uint64_t	keys;
-		uint64		lines;
+		uint64		lines = Min(lines_for(shared->planned), most / BF_LINE_BYTES);
 
-		(void) bf_shape_of_lines(1024, LINES_FPP, &keys);
-		lines = Min(shared->planned * 1024 / keys + 2, most / BF_LINE_BYTES);
 		shared->shape = bf_shape_of_lines(lines, LINES_FPP, &keys);
 		shared->bytes = lines * BF_LINE_BYTES;
 	}

@@ -345,7 +345,7 @@ trace_join(Trace *way, Join *join, Var *column)
 }
 
 /*
- * Are rows grouped by a column, among the first so many of these?  Rows of one group
+ * Are rows grouped by a column, one of the first n of these?  Rows of one group
  * must be equal to the join, too: otherwise a filter could take some and leave others.
  */
 static bool
@@ -359,7 +359,7 @@ is_grouped_by(const Trace *way, AttrNumber column, int n, const AttrNumber *colu
 	return false;
 }
 
-/* Is a column in every grouping set of an aggregation?  A set is the first columns, so many of them. */
+/* Is a column in every grouping set of an aggregation?  A set consists of the first columns, as many as it has members. */
 static bool
 is_in_all_sets(const Trace *way, AttrNumber column, const Agg *agg)
 {

@@ -154,7 +154,8 @@ probe_begin(CustomScanState *css, EState *estate, int eflags)
 	if (ExecGetResultSlotOps(outerPlanState(css), &fixed) == &TTSOpsBufferHeapTuple && fixed)
 		joinfilter_find_places(state->asking, state->n, ExecGetResultType(outerPlanState(css)));
 	joinfilter_sort_asking(state->asking, state->n, estate->es_param_exec_vals);
-	css->ss.ps.ExecProcNode = probe_exec;	/* without the detour for custom scans */
+	/* without the detour that custom scans take */
+	css->ss.ps.ExecProcNode = probe_exec;
 }
 
 /*
