@@ -37,7 +37,8 @@ typedef struct Probe
 {
 	KeyType    *key_type;
 	MemoryContext context;		/* of the call site */
-	bool		counting;		/* copies are asked for: no slice tells, and the list counts */
+	bool		counting;		/* copies are asked for: no slice tells, and
+								 * the list counts */
 
 	/* the structure of the last flat filter of one layer of lines */
 	Size		flat_size;		/* with the length word; 0: none */
