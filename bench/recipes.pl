@@ -467,7 +467,7 @@ sub star_join
 
 sub segments
 {
-	my $segments = recipe_rows(500, 20);
+	my $segments = recipe_rows(200, 20);
 	my $each = 10_000;
 	my $all = $segments * $each;
 	my %way = (
