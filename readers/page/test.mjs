@@ -1,9 +1,10 @@
 /*
- * test.mjs FOLDER
+ * test.mjs FOLDER [TEST...]
  *		Use docs/filter.html in Chromium, and compare what it says with the server.
  *
  * test/page runs this beside a throwaway server.  FOLDER has expected.jsonl, what
  * the server said to test.sql, and one filter in files of several forms.
+ * TESTs are names of functions below; all of them if none is given.
  */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
@@ -12,7 +13,7 @@ import { fileURLToPath } from 'node:url';
 import { chromium } from 'playwright-core';
 import * as sizes from './sizes.js';
 
-const folder = process.argv[2];
+const [, , folder, ...chosen] = process.argv;
 const expected = readFileSync(`${folder}/expected.jsonl`, 'utf8').split('\n').filter((line) => line.startsWith('{')).map((line) => JSON.parse(line));
 const expectedOf = (test) => {
 	const found = expected.filter((line) => line.test === test);
@@ -492,15 +493,11 @@ async function testLooks() {
 }
 
 try {
-	testFormulas();
+	const tests = [testFormulas, testTyping, testSliders, testSql, testAddress, testAsking, testFiles, testKeyboard, testLooks];
 	const page = await openPage();
-	for (const test of [testTyping, testSliders, testSql, testAddress, testAsking, testFiles, testKeyboard, testLooks]) {
-		const start = performance.now();
 
+	for (const test of tests.filter(({ name }) => chosen.length === 0 || chosen.includes(name)))
 		await test(page);
-		if (process.env.TIMES)
-			console.log(`${test.name} ${Math.round(performance.now() - start)} ms`);
-	}
 } finally {
 	await browser.close();
 }

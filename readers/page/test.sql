@@ -30,8 +30,8 @@ FROM (SELECT * FROM grid WHERE fpp < 1 ORDER BY fpp, n) g;
 
 -- filters that can grow, with as many keys as they are made for, where they are not lists
 SELECT jsonb_build_object('test', 'growing', 'n', n, 'fpp', p, 'bytes', bytes, 'layers', layers)
-FROM (VALUES (1), (7), (50), (200), (512), (1000), (5000), (20000), (100000)) a(n),
-	(VALUES (0.5::float8), (0.1), (0.01), (0.001), (1e-5), (1e-9)) b(p),
+FROM (VALUES (1), (7), (50), (200), (300), (512), (700), (1000), (1500), (2200), (3000), (5000), (20000), (100000)) a(n),
+	(VALUES (0.95::float8), (0.8), (0.5), (0.3), (0.2), (0.1), (0.05), (0.02), (0.01), (0.005), (0.001), (1e-5), (1e-9)) b(p),
 	LATERAL (SELECT bloom_add_all(bloom_new(n, p), array_agg(k)) AS f FROM generate_series(1, n) k) c,
 	bloom_stats(f)
 WHERE fill > 0;
