@@ -453,7 +453,6 @@ sub main
 	push @cases, charts_cases(\%option, sub { printf STDERR "\r%5ds passed  %-60.60s", time - $started, "@_"; });
 	my %by_name = map { ("$_->{group}|$_->{name}" => $_) } @cases;
 	judge($_, \%by_name) for @cases;
-	$date .= '-recipes' unless grep { $_->{group} !~ /^recipes/ } @cases;
 	report($date, @cases);
 	progress(100, 100, 'done');
 	print STDERR "\n";
