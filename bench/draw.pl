@@ -89,10 +89,11 @@ sub readable
 sub break_even
 {
 	my (@rows) = @_;			# x, without, with
-	my ($last) = grep { $rows[$_][1] > 1.02 * $rows[$_][2] } reverse 0 .. $#rows;
+	my ($first) = grep { $rows[$_][1] <= 1.02 * $rows[$_][2] } 0 .. $#rows;
 
-	return $rows[0][0] unless defined $last;
-	return if $last == $#rows;
+	return unless defined $first;
+	return $rows[0][0] if $first == 0;
+	my $last = $first - 1;
 	my ($before, $after) = map { log($_->[1] / $_->[2]) } @rows[ $last, $last + 1 ];
 	my $share = $after < 0 ? $before / ($before - $after) : 1;
 

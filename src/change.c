@@ -135,7 +135,13 @@ change_filter(FunctionCallInfo fcinfo, bf_change change, const KeyClass *class, 
 		PG_RETURN_DATUM(PG_GETARG_DATUM(0));
 	value_open_argument(&filter, fcinfo, 0, change == BF_REMOVE ? BF_KIND_CUCKOO : 0);
 	key_class_check(&filter.header.class, class);
-	if (bf_change_is_void(&filter, change, hashes, n))
+
+	/*
+	 * a flat variable that can be changed in place becomes an object, not a
+	 * copy at each call
+	 */
+	if ((!BF_MODIFY_IN_PLACE || VARATT_IS_EXTERNAL(DatumGetPointer(PG_GETARG_DATUM(0)))) &&
+		bf_change_is_void(&filter, change, hashes, n))
 		PG_RETURN_DATUM(PG_GETARG_DATUM(0));
 	if (BF_MODIFY_IN_PLACE)
 	{

@@ -179,10 +179,13 @@ ask_refuse_in_recovery(Relation table)
 }
 
 /*
- * Has Citus put the rows of this table elsewhere?  Under the name of a table that it
- * distributes it leaves an empty one with empty indexes, on each node, and lists it in
- * a catalog.  Queries never read those; functions that open a table by its OID do, and
- * would say "no" for every key.
+ * Has another extension put the rows of this table elsewhere?  Functions that open a
+ * table by its OID would say "no" for every key, where queries find them.
+ *
+ * Citus leaves an empty table with empty indexes under the name of a table that it
+ * distributes, on each node, and lists it in a catalog.  TimescaleDB keeps the rows of
+ * a compressed chunk in another table; chunks are in a schema of theirs unless its user
+ * has said otherwise.
  */
 bool
 ask_rows_are_elsewhere(Oid table)
@@ -193,8 +196,11 @@ ask_rows_are_elsewhere(Oid table)
 	Relation	relation;
 	SysScanDesc scan;
 	ScanKeyData key;
+	char	   *schema = get_namespace_name(get_rel_namespace(table));
 	bool		result;
 
+	if (schema != NULL && strcmp(schema, "_timescaledb_internal") == 0)
+		return true;
 	if (column == InvalidAttrNumber)
 		return false;
 	relation = table_open(catalog, AccessShareLock);

@@ -342,9 +342,9 @@ bloom_index_export(PG_FUNCTION_ARGS)
 	if (ask_rows_are_elsewhere(RelationGetRelid(inspected.heap)))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("index \"%s\" has none of the keys of table \"%s\", which is distributed",
+				 errmsg("index \"%s\" lacks keys of table \"%s\", whose rows another extension keeps elsewhere",
 						RelationGetRelationName(inspected.index), RelationGetRelationName(inspected.heap)),
-				 errhint("Each shard has an index of its own: use run_command_on_shards() and bloom_union_agg().")));
+				 errhint("With Citus each shard has an index of its own: use run_command_on_shards() and bloom_union_agg().")));
 	PredicateLockRelation(inspected.index, GetActiveSnapshot());
 	memset(&filter, 0, sizeof(filter));
 	filter.header.host = server_host(NULL);

@@ -18,7 +18,8 @@
  *	- Between the join and that scan a missing row can only make a row be missing
  *	  that the join would drop: outer sides of INNER, LEFT, SEMI and ANTI joins, inner
  *	  sides of INNER joins, nodes that pass rows on one by one, and nodes that group
- *	  rows by the key, in the join's sense of equal, in each of their grouping sets.
+ *	  rows by the key, in the join's sense of equal, in each of their grouping sets, and
+ *	  compute nothing of a group that a missing row of it would change.
  *	- No expression on the way is volatile: it would be evaluated less often.
  *
  * Statements that lock or change rows are left alone: they evaluate conditions again
@@ -39,6 +40,7 @@
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
+#include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/planner.h"
 #include "optimizer/tlist.h"
@@ -378,6 +380,24 @@ is_in_all_sets(const Trace *way, AttrNumber column, const Agg *agg)
 	return true;
 }
 
+/*
+ * Is all that a group shows in each of its rows?  A filter may take some rows of a
+ * group and leave others: it may not be there yet for the first ones, be switched
+ * off before the last, or not reach all children of an Append.  The join drops such
+ * a group like a whole one, but what is computed before could fail on it: a division
+ * by count(*) - 1, say.  Partial results of aggregates nobody looks into.
+ */
+static bool
+groups_show_rows(Plan *plan)
+{
+	if (IsA(plan, Agg))
+		return DO_AGGSPLIT_SKIPFINAL(((Agg *) plan)->aggsplit) ||
+			!(contain_agg_clause((Node *) plan->targetlist) || contain_agg_clause((Node *) plan->qual));
+	if (IsA(plan, Unique))
+		return ((Unique *) plan)->numCols == list_length(plan->targetlist);
+	return true;
+}
+
 /* Go on below a node that makes groups of rows: all rows of a group have the column, or none. */
 static void
 trace_groups(Trace *way, Plan *plan, Var *column)
@@ -385,7 +405,7 @@ trace_groups(Trace *way, Plan *plan, Var *column)
 	AttrNumber	number = column->varattno;
 	bool		grouped = false;
 
-	if (column->varno != OUTER_VAR)
+	if (column->varno != OUTER_VAR || !groups_show_rows(plan))
 		return;
 	if (IsA(plan, Agg))
 		grouped = is_in_all_sets(way, number, (Agg *) plan);
