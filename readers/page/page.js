@@ -747,7 +747,7 @@ async function startAsking() {
 	try {
 		await reader.load();
 	} catch (error) {
-		element('problem').textContent = `This browser cannot run XXH3, which is WebAssembly: ${error.message}`;
+		element('problem').textContent = `This browser cannot run XXH3: ${error.message}`;
 		return;
 	}
 	if (field.value.trim() !== '')		/* kept by the browser over a reload */
