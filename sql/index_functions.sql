@@ -92,7 +92,15 @@ DELETE FROM layered WHERE k < 'key2';
 SELECT stale < 0.05 AS not_known_yet FROM bloom_index_stats('layered_k');
 VACUUM ANALYZE layered;
 SELECT round(stale::numeric, 1) AS stale, advice FROM bloom_index_stats('layered_k');
-REINDEX INDEX layered_k;
+-- rows that somebody's snapshot may see, such as that of an autovacuum, are in the new index, too
+DO $$
+BEGIN
+  FOR i IN 1 .. 300 LOOP
+    REINDEX INDEX layered_k;
+    EXIT WHEN (SELECT stale < 0.05 FROM bloom_index_stats('layered_k'));
+    PERFORM pg_sleep(0.1);
+  END LOOP;
+END $$;
 SELECT stale < 0.05 AS fresh, layers, advice FROM bloom_index_stats('layered_k');
 CREATE TABLE never_analyzed (k int) WITH (autovacuum_enabled = off);
 CREATE INDEX never_analyzed_k ON never_analyzed USING bloomfilter (k);
