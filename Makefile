@@ -68,15 +68,15 @@ $(error PostgreSQL's development files are missing: install postgresql-server-de
 endif
 include $(PGXS)
 
-ifeq ($(filter clean distclean uninstall,$(MAKECMDGOALS)),)
-ifneq ($(shell $(CC) $(CPPFLAGS) $(CFLAGS) -include xxhash.h -E -x c /dev/null >/dev/null 2>&1 && echo there),there)
-$(error xxhash.h is missing: install libxxhash-dev (Debian) or xxhash-devel (Red Hat); only the header is used)
-endif
-endif
-
 HEADERS_ALL = $(wildcard src/*.h src/core/*.h src/index/*.h src/joinfilter/*.h)
 $(OBJS): $(HEADERS_ALL)
 bloomfilter.o: bloomfilter.control
+
+$(OBJS): | xxhash
+.PHONY: xxhash
+xxhash:
+	@echo '#include <xxhash.h>' | $(CC) $(CPPFLAGS) $(CFLAGS) -E -x c - >/dev/null 2>&1 || \
+		{ echo "xxhash.h is missing: install libxxhash-dev (Debian) or xxhash-devel (Red Hat); only the header is used"; exit 1; }
 
 UNIT_CFLAGS = -std=gnu11 -O2 -g -DUSE_ASSERT_CHECKING $(SAME_FLOATS) -Wall -Wextra -Werror
 
