@@ -122,6 +122,19 @@ ANALYZE mixed;
 SELECT (c).result FROM (SELECT compare('SELECT a.t COLLATE "C", b.id FROM (SELECT t FROM mixed GROUP BY t) a JOIN upper b ON a.t COLLATE "C" = b.t') c) x;
 SELECT (c).result FROM (SELECT compare('SELECT a.t COLLATE "C", b.id FROM (SELECT t FROM mixed GROUP BY t) a JOIN lower b ON a.t COLLATE "C" = b.t') c) x;
 SELECT (c).filtered, (c).result FROM (SELECT compare('SELECT a.t COLLATE "C", b.id FROM (SELECT t FROM mixed GROUP BY t) a JOIN (SELECT * FROM lower WHERE id < 8) b ON a.t = b.t') c) x;
+-- strings as they come: short, compressed, stored elsewhere either way, on each side
+CREATE TABLE strings (id int, t text, b bytea);
+ALTER TABLE strings ALTER t SET STORAGE external;
+INSERT INTO strings SELECT n, repeat('long ', n * 700) || n, convert_to(repeat('long ', n * 700) || n, 'UTF8') FROM generate_series(1, 6) n
+  UNION ALL SELECT n, 'short ' || n, convert_to('short ' || n, 'UTF8') FROM generate_series(1, 6) n UNION ALL SELECT 7, '', '' UNION ALL SELECT 8, NULL, NULL;
+CREATE TABLE others AS SELECT id, t, b, t::varchar AS v FROM strings WHERE id % 2 = 1;
+SELECT count(*) FILTER (WHERE pg_column_size(t) < length(t)) AS compressed, count(*) FILTER (WHERE length(t) > 2000) AS long FROM others;
+SELECT compare('SELECT a.id, b.id FROM strings a JOIN others b ON a.t = b.t');
+SELECT compare('SELECT a.id, b.id FROM others a JOIN strings b ON a.t = b.t');
+SELECT compare('SELECT a.id, b.id FROM strings a JOIN others b ON a.t = b.v');
+SELECT compare('SELECT a.id, b.id FROM strings a JOIN others b ON a.b = b.b');
+SELECT compare('SELECT a.id, b.id FROM strings a JOIN others b ON a.b = b.b AND a.t = b.v AND a.id = b.id');
+SELECT compare('SELECT a.id, b.id FROM strings a JOIN others b ON a.t COLLATE "C" = b.t');
 -- values that are equal and look different
 CREATE TABLE floats (id int, f float8, n numeric);
 INSERT INTO floats VALUES (1, '0', '1.0'), (2, '-0', '1.00'), (3, 'NaN', 'NaN'), (4, '-NaN', '0'), (5, 'infinity', '-0.0'), (6, '-infinity', '1e3'), (7, NULL, NULL);

@@ -41,6 +41,7 @@ extern const KeyClass key_class_text;
 extern const KeyClass key_class_uuid;
 
 /* The common types, without any state. */
+extern uint64 key_hash_bytes(const char *bytes, Size length);
 extern uint64 key_hash_integer(int64 value);
 extern uint64 key_hash_text(const char *string, Size length);
 extern uint64 key_hash_char(char value);

@@ -16,7 +16,6 @@ extern void key_set_class_of_type(KeyType *type, uint8 scheme, const char *kind)
 extern void key_refuse_type(Oid typid, const char *reason, const char *hint);
 
 /* key_scalar.c: values of one piece */
-extern uint64 key_hash_bytes(const char *bytes, Size length);
 extern uint64 key_hash_utf8(const char *string, Size length);
 extern uint64 key_hash_numeric(Datum value);
 extern bool key_set_scalar(KeyType *type);

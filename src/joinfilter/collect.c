@@ -64,13 +64,14 @@ static const CustomScanMethods collector_methods;
 static List *
 key_as_list(const JoinKey *key)
 {
-	return list_make4_oid((Oid) key->integer_bytes, key->function, (Oid) key->extended, key->collation);
+	return list_make5_oid((Oid) key->integer_bytes, (Oid) key->is_string, key->function, (Oid) key->extended, key->collation);
 }
 
 static JoinKey
 key_from_list(const List *list)
 {
-	return (JoinKey) {(int) linitial_oid(list), lsecond_oid(list), (bool) lthird_oid(list), lfourth_oid(list)};
+	return (JoinKey) {.integer_bytes = (int) linitial_oid(list), .is_string = (bool) lsecond_oid(list),
+		.function = lthird_oid(list), .extended = (bool) lfourth_oid(list), .collation = list_nth_oid(list, 4)};
 }
 
 /* What is below a Hash, with a filter made of these expressions over its rows. */
@@ -119,6 +120,8 @@ set_parameter(CollectState *state)
 	parameter->isnull = state->filter == NULL;
 }
 
+static TupleTableSlot *collector_exec(PlanState *node);
+
 static void
 collector_begin(CustomScanState *css, EState *estate, int eflags)
 {
@@ -144,6 +147,8 @@ collector_begin(CustomScanState *css, EState *estate, int eflags)
 	}
 	state->is_integer = state->n_keys == 1 && state->inner[0].key.integer_bytes > 0;
 	set_parameter(state);
+	/* without the detour that custom scans take */
+	css->ss.ps.ExecProcNode = collector_exec;
 }
 
 /* Collect the keys of one row.  A row with a NULL among them finds no partner. */
@@ -209,14 +214,14 @@ finish_collecting(CollectState *state)
 }
 
 static TupleTableSlot *
-collector_exec(CustomScanState *css)
+collector_exec(PlanState *node)
 {
-	CollectState *state = (CollectState *) css;
-	TupleTableSlot *slot = ExecProcNode(outerPlanState(css));
+	CollectState *state = (CollectState *) node;
+	TupleTableSlot *slot = ExecProcNode(outerPlanState(node));
 
 	if (unlikely(!state->started))
 	{
-		join_filter_start(&state->build, css->ss.ps.state->es_query_cxt, state->is_integer);
+		join_filter_start(&state->build, node->state->es_query_cxt, state->is_integer);
 		state->started = true;
 	}
 	if (TupIsNull(slot))
@@ -224,6 +229,12 @@ collector_exec(CustomScanState *css)
 	else if (!state->build.given_up)
 		collect_row(state, slot);
 	return slot;
+}
+
+static TupleTableSlot *
+collector_exec_custom(CustomScanState *css)
+{
+	return collector_exec(&css->ss.ps);
 }
 
 /* Count a filter that was switched off, once. */
@@ -398,7 +409,7 @@ static const CustomScanMethods collector_methods = {
 static const CustomExecMethods collector_exec_methods = {
 	.CustomName = COLLECTOR_NAME,
 	.BeginCustomScan = collector_begin,
-	.ExecCustomScan = collector_exec,
+	.ExecCustomScan = collector_exec_custom,
 	.EndCustomScan = collector_end,
 	.ReScanCustomScan = collector_rescan,
 	.EstimateDSMCustomScan = collector_estimate_dsm,

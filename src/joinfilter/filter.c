@@ -6,7 +6,8 @@
  * for each integer between the least and the greatest is exact, smaller than a
  * Bloom filter and takes no hash.  Otherwise the keys go into lines, at one per cent:
  * the join itself drops what a filter lets pass, so a smaller probability would not
- * pay for its size.
+ * pay for its size.  Eleven bits a key of which four are set do that; the seven of the
+ * smallest possible filter would be much more work for each key.
  */
 #include "../compat.h"
 
@@ -18,7 +19,7 @@
 #include "joinfilter.h"
 
 #define FIRST_ROOM			1024
-#define LINES_FPP			0.01
+#define LINES_BITS_A_KEY	11
 
 /*
  * A bitmap may have this number of bits a key: more than a Bloom filter, for being
@@ -67,6 +68,13 @@ join_filter_make_room(JoinFilterBuild *build)
 	}
 }
 
+/* Whole lines. */
+static uint64
+bytes_of_lines(uint64 keys)
+{
+	return (keys * LINES_BITS_A_KEY / BF_LINE_BITS + 1) * BF_LINE_BYTES;
+}
+
 /* Do the integers lie dense enough for a bit each? */
 static bool
 fits_bitmap(const JoinFilterBuild *build, uint64 *bits)
@@ -95,29 +103,30 @@ make_bitmap(JoinFilter *filter, const JoinFilterBuild *build, uint64 bits)
 	}
 }
 
-/* How many lines a number of keys needs.  What 1024 of them hold takes a search to find. */
-static uint64
-lines_for(uint64 keys)
-{
-	static uint64_t keys_of_1024 = 0;
-
-	if (keys_of_1024 == 0)
-		(void) bf_shape_of_lines(1024, LINES_FPP, &keys_of_1024);
-	return keys * 1024 / keys_of_1024 + 2;
-}
-
+/* The numbers are not needed any more: each becomes the hash that tells its line and bits. */
 static void
-make_lines(JoinFilter *filter, const JoinFilterBuild *build)
+make_lines(JoinFilter *filter, JoinFilterBuild *build)
 {
-	bf_host		host = server_host(build->context);
-	uint64_t	keys;
-	uint64		lines = lines_for(build->n);
+	uint64	   *hashes = build->numbers;
 
 	filter->kind = JOIN_FILTER_LINES;
-	filter->shape = bf_shape_of_lines(lines, LINES_FPP, &keys);
-	filter->bytes = lines * BF_LINE_BYTES;
-	filter->lines = bf_allocate_zero(host, filter->bytes);
-	(void) bf_lines_add_many(host, filter->lines, filter->shape, build->numbers, build->n);
+	filter->bytes = bytes_of_lines(build->n);
+	filter->lines = bf_allocate_zero(server_host(build->context), filter->bytes);
+	for (uint64 start = 0; start < build->n; start += BF_BATCH)
+	{
+		uint64		end = Min(start + BF_BATCH, build->n);
+
+		if (start % BF_POLL_EVERY == 0)
+			CHECK_FOR_INTERRUPTS();
+		for (uint64 i = start; i < end; i++)
+		{
+			hashes[i] = bf_group_hash(build->numbers[i], 0);
+			bf_prefetch(join_line(filter->lines, filter->bytes, hashes[i]));
+		}
+		for (uint64 i = start; i < end; i++)
+			(void) bf_probes_set(join_line(filter->lines, filter->bytes, hashes[i]),
+								 BF_LINE_BITS, JOIN_LINE_PROBES, (uint32) hashes[i]);
+	}
 }
 
 /* All keys are there.  NULL if there were too many for a filter. */
@@ -187,13 +196,7 @@ shared_describe(JoinFilterShared *shared, bool is_integer, uint64 planned)
 		shared->mask = shared->bytes * 8 - 1;
 	}
 	else
-	{
-		uint64_t	keys;
-		uint64		lines = Min(lines_for(shared->planned), most / BF_LINE_BYTES);
-
-		shared->shape = bf_shape_of_lines(lines, LINES_FPP, &keys);
-		shared->bytes = lines * BF_LINE_BYTES;
-	}
+		shared->bytes = Min(bytes_of_lines(shared->planned), most / BF_LINE_BYTES * BF_LINE_BYTES);
 }
 
 Size
@@ -250,10 +253,10 @@ join_shared_add(JoinFilterShared *shared, JoinFilterBuild *local, uint64 number)
 	else
 	{
 		uint64		hash = bf_group_hash(number, 0);
-		uint8	   *line = bytes + bf_group_line(hash, bf_shape_lines(shared->shape)) * BF_LINE_BYTES;
+		uint8	   *line = join_line(bytes, shared->bytes, hash);
 		uint32_t	x = (uint32_t) hash;
 
-		for (unsigned i = 0; i < shared->shape.probes; i++, x *= BF_NEXT_PROBE)
+		for (unsigned i = 0; i < JOIN_LINE_PROBES; i++, x *= BF_NEXT_PROBE)
 			set_bit(line, bf_probe_position(x, BF_LINE_BITS));
 	}
 }
@@ -295,7 +298,6 @@ join_shared_open(JoinFilter *filter)
 	filter->low = (int64) ORDERED(pg_atomic_read_u64(&shared->low));
 	filter->high = (int64) ORDERED(pg_atomic_read_u64(&shared->high));
 	filter->mask = shared->mask;
-	filter->shape = shared->shape;
 	if (filter->keys == 0)
 		filter->kind = JOIN_FILTER_EMPTY;
 	else if (shared->is_integer)

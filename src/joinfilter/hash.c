@@ -65,6 +65,17 @@ is_integer_operator(Oid function)
 }
 
 /*
+ * Is this the equality of strings that consist of the same bytes?  (Not of char(n),
+ * whose blanks do not count.)
+ */
+static bool
+is_string_operator(Oid function, Oid collation)
+{
+	return function == F_BYTEAEQ ||
+		(function == F_TEXTEQ && OidIsValid(collation) && get_collation_isdeterministic(collation));
+}
+
+/*
  * Does a type have a hash function of 64 bits?  Those of arrays, rows and ranges need
  * one of what they contain, and an anonymous row can contain anything.
  */
@@ -97,6 +108,11 @@ join_key_for(Oid operator, Oid collation, Oid outer_type, Oid inner_type, JoinKe
 	{
 		outer->integer_bytes = integer_bytes(left);
 		inner->integer_bytes = integer_bytes(right);
+		return true;
+	}
+	if (is_string_operator(get_opcode(operator), collation))
+	{
+		outer->is_string = inner->is_string = true;
 		return true;
 	}
 

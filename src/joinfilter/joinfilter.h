@@ -21,6 +21,7 @@
 #include "port/atomics.h"
 
 #include "../core/lines.h"
+#include "../key.h"
 
 /* Settings. */
 extern bool joinfilter_enabled;
@@ -42,6 +43,7 @@ extern int	joinfilter_memory;	/* kB */
 typedef struct JoinKey
 {
 	int			integer_bytes;	/* 2, 4 or 8: an integer is its own number */
+	bool		is_string;		/* equal if the bytes are */
 	Oid			function;		/* otherwise the operator's hash function */
 	bool		extended;		/* which takes a seed and has 64 bits */
 	Oid			collation;
@@ -71,6 +73,12 @@ join_key_number(JoinKeyState *state, Datum value)
 			return (uint64) DatumGetInt64(value);
 		default:
 			break;
+	}
+	if (state->key.is_string)
+	{
+		const struct varlena *string = PG_DETOAST_DATUM_PACKED(value);
+
+		return key_hash_bytes(VARDATA_ANY(string), VARSIZE_ANY_EXHDR(string));
 	}
 	if (state->key.extended)
 		return DatumGetUInt64(FunctionCall2Coll(&state->finfo, state->key.collation, value, Int64GetDatum(0)));
@@ -108,7 +116,6 @@ typedef struct JoinFilterShared
 	uint64		planned;		/* keys that it is made for */
 	uint64		bytes;
 	uint64		mask;			/* of a modular bitmap */
-	bf_shape	shape;			/* of lines */
 	pg_atomic_uint64 rows;		/* rows with keys that were added */
 	pg_atomic_uint64 low;		/* least and greatest integer, as unsigned
 								 * numbers in the order of the signed ones */
@@ -127,7 +134,6 @@ typedef struct JoinFilter
 	uint64		mask;
 	JoinFilterShared *shared;	/* where it is still to be opened */
 	uint8	   *lines;
-	bf_shape	shape;
 	uint64		bytes;
 	uint64		keys;
 	uint64		asked;
@@ -179,8 +185,25 @@ join_filter_add(JoinFilterBuild *build, uint64 number)
 		build->numbers[build->n++] = number;
 }
 
+/* The bits of a key lie in one line. */
+#define JOIN_LINE_PROBES		4
+
+static inline uint8 *
+join_line(uint8 *lines, uint64 bytes, uint64 hash)
+{
+	return lines + bf_group_line(hash, bytes / BF_LINE_BYTES) * BF_LINE_BYTES;
+}
+
+static inline bool
+join_lines_test(const JoinFilter *filter, uint64 number)
+{
+	uint64		hash = bf_group_hash(number, 0);
+
+	return bf_probes_test(join_line(filter->lines, filter->bytes, hash), BF_LINE_BITS, JOIN_LINE_PROBES, (uint32) hash);
+}
+
 /* After how many questions it is decided whether a filter is worth asking. */
-#define JOIN_FILTER_SAMPLE		4096
+#define JOIN_FILTER_SAMPLE		2048
 
 static inline bool
 join_filter_test(JoinFilter *filter, uint64 number)
@@ -207,7 +230,7 @@ join_filter_test(JoinFilter *filter, uint64 number)
 			break;
 		case JOIN_FILTER_LINES:
 			found = !(filter->is_integer && ((int64) number < filter->low || (int64) number > filter->high)) &&
-				bf_lines_test(filter->lines, filter->shape, number);
+				join_lines_test(filter, number);
 			break;
 	}
 	filter->passed += found;

@@ -215,11 +215,17 @@ row_passes_in_context(const JoinAsking *asking, JoinFilter *filter, TupleTableSl
 	return passes;
 }
 
-/* All filters are switched off: what is left of the node is a call. */
+/*
+ * All filters are switched off: what is left of the node is a call.  Where the child is
+ * to be rescanned, so is this node, which then asks again.
+ */
 static TupleTableSlot *
 pass_on(PlanState *node)
 {
-	return ExecProcNode(outerPlanState(node));
+	PlanState  *child = outerPlanState(node);
+
+	Assert(child->chgParam == NULL);
+	return child->ExecProcNode(child);
 }
 
 /* Ask all filters for a row. */
