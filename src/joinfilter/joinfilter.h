@@ -76,9 +76,13 @@ join_key_number(JoinKeyState *state, Datum value)
 	}
 	if (state->key.is_string)
 	{
-		const struct varlena *string = PG_DETOAST_DATUM_PACKED(value);
+		struct varlena *string = PG_DETOAST_DATUM_PACKED(value);
+		uint64		hash = key_hash_bytes(VARDATA_ANY(string), VARSIZE_ANY_EXHDR(string));
 
-		return key_hash_bytes(VARDATA_ANY(string), VARSIZE_ANY_EXHDR(string));
+		/* there may be a page full of them */
+		if (unlikely((Pointer) string != DatumGetPointer(value)))
+			pfree(string);
+		return hash;
 	}
 	if (state->key.extended)
 		return DatumGetUInt64(FunctionCall2Coll(&state->finfo, state->key.collation, value, Int64GetDatum(0)));
