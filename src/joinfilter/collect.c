@@ -160,7 +160,9 @@ collect_row(CollectState *state, TupleTableSlot *slot)
 	uint64		number = 0;
 	bool		isnull = false;
 
-	ResetExprContext(econtext);
+	/* few keys leave something behind */
+	if (unlikely(!econtext->ecxt_per_tuple_memory->isReset))
+		ResetExprContext(econtext);
 	econtext->ecxt_outertuple = slot;
 	caller = MemoryContextSwitchTo(econtext->ecxt_per_tuple_memory);
 	for (int i = 0; i < state->n_keys && !isnull; i++)
