@@ -70,8 +70,14 @@ key_as_list(const JoinKey *key)
 static JoinKey
 key_from_list(const List *list)
 {
-	return (JoinKey) {.integer_bytes = (int) linitial_oid(list), .is_string = (bool) lsecond_oid(list),
-		.function = lthird_oid(list), .extended = (bool) lfourth_oid(list), .collation = list_nth_oid(list, 4)};
+	JoinKey		key;
+
+	key.integer_bytes = (int) linitial_oid(list);
+	key.is_string = (bool) lsecond_oid(list);
+	key.function = lthird_oid(list);
+	key.extended = (bool) lfourth_oid(list);
+	key.collation = list_nth_oid(list, 4);
+	return key;
 }
 
 /* What is below a Hash, with a filter made of these expressions over its rows. */
