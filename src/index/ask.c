@@ -328,8 +328,10 @@ ask_table(const AskedTable *table, const KeyType *key, uint64 hash)
 		result = bfindex_contains_hash(index, hash, GetActiveSnapshot());
 	else if (key->typid != getBaseType(TupleDescAttr(RelationGetDescr(index), 0)->atttypid))
 	{
-		KeyClass	of_index = bfindex_class(index);
+		KeyClass	of_index;
 
+		bfindex_check_kind_of_keys(index);
+		of_index = bfindex_class(index);
 		if (of_index.name_length > 0)
 			of_index.name = pnstrdup(of_index.name, of_index.name_length);
 		key_class_check(&of_index, &key->class);

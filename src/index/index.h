@@ -121,6 +121,7 @@ extern BfindexMeta bfindex_read_meta(Relation index);
 extern bool bfindex_layer(Relation index, unsigned number, BfindexLayer *layer);
 extern KeyClass bfindex_class(Relation index);
 extern bool bfindex_has_class_of(Relation index, const KeyType *key);
+extern void bfindex_check_kind_of_keys(Relation index);
 extern void bfindex_lacks_layer(Relation index);
 extern void bfindex_forget_meta(Relation index);
 extern void bfindex_init_meta_page(Page page, const BfindexMeta *meta);

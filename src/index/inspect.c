@@ -345,6 +345,7 @@ bloom_index_export(PG_FUNCTION_ARGS)
 				 errmsg("index \"%s\" lacks keys of table \"%s\", whose rows another extension keeps elsewhere",
 						RelationGetRelationName(inspected.index), RelationGetRelationName(inspected.heap)),
 				 errhint("With Citus each shard has an index of its own: use run_command_on_shards() and bloom_union_agg().")));
+	bfindex_check_kind_of_keys(inspected.index);
 	PredicateLockRelation(inspected.index, GetActiveSnapshot());
 	memset(&filter, 0, sizeof(filter));
 	filter.header.host = server_host(NULL);

@@ -153,6 +153,20 @@ bfindex_has_class_of(Relation index, const KeyType *key)
 	return key_class_equal(&class, &key->class) && bfindex_cached_meta(index, 0)->layout == key->layout;
 }
 
+/*
+ * The kind of keys follows from the type of the column, though a row type may get other
+ * columns: an index that says something else is damaged.
+ */
+void
+bfindex_check_kind_of_keys(Relation index)
+{
+	const KeyType *key = bfindex_key_type(index, CurrentMemoryContext);
+	KeyClass	class = bfindex_class(index);
+
+	if (key->class.code != BF_CLASS_NONE && key->class.code != class.code)
+		bfindex_damaged(index, BFINDEX_META_BLOCK, "Its class of keys is not that of the column.");
+}
+
 void
 bfindex_lacks_layer(Relation index)
 {
