@@ -166,8 +166,8 @@ collect_row(CollectState *state, TupleTableSlot *slot)
 	uint64		number = 0;
 	bool		isnull = false;
 
-	/* few keys leave something behind */
-	if (unlikely(!econtext->ecxt_per_tuple_memory->isReset))
+	/* few keys leave something behind: spare them the call */
+	if (unlikely(!econtext->ecxt_per_tuple_memory->isReset || econtext->ecxt_per_tuple_memory->firstchild != NULL))
 		ResetExprContext(econtext);
 	econtext->ecxt_outertuple = slot;
 	caller = MemoryContextSwitchTo(econtext->ecxt_per_tuple_memory);

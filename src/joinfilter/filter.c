@@ -6,8 +6,8 @@
  * for each integer between the least and the greatest is exact, smaller than a
  * Bloom filter and takes no hash.  Otherwise the keys go into lines, at one per cent:
  * the join itself drops what a filter lets pass, so a smaller probability would not
- * pay for its size.  Eleven bits a key of which four are set do that; the seven of the
- * smallest possible filter would be much more work for each key.
+ * pay for its size.  Eleven bits a key of which four are set do that; the six of the
+ * smallest possible filter would be more work for each key.
  */
 #include "../compat.h"
 
