@@ -18,13 +18,16 @@
 
 #include "access/htup_details.h"
 #include "catalog/pg_collation.h"
+#include "catalog/pg_conversion.h"
 #include "catalog/pg_enum.h"
+#include "catalog/pg_namespace.h"
 #include "catalog/pg_type.h"
 #include "mb/pg_wchar.h"
 #include "utils/date.h"
 #include "utils/inet.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
+#include "utils/memutils.h"
 #include "utils/numeric.h"
 #include "utils/syscache.h"
 #include "utils/timestamp.h"
@@ -68,6 +71,61 @@ key_hash_integer(int64 value)
 }
 
 /*
+ * The server's own conversion of strings in the encoding of the database to UTF-8; without
+ * a function if there is none.  Found by its schema: a conversion that somebody has put
+ * into the search_path must not change the hash of a key.
+ */
+static FmgrInfo *
+key_conversion_to_utf8(void)
+{
+	static FmgrInfo conversion;
+	static bool known = false;
+
+	if (unlikely(!known))
+	{
+		Oid			function = FindDefaultConversion(PG_CATALOG_NAMESPACE, GetDatabaseEncoding(), PG_UTF8);
+
+		if (OidIsValid(function))
+			fmgr_info_cxt(function, &conversion, TopMemoryContext);
+		known = true;
+	}
+	return &conversion;
+}
+
+/*
+ * The hash of a string in an encoding other than UTF-8.  Characters of ASCII are the same
+ * bytes in all encodings that a database can have.  A string that has no UTF-8 form, since
+ * its encoding leaves code points undefined, is hashed by its bytes: no other encoding
+ * has that string.
+ */
+static uint64
+key_hash_converted(const char *string, Size length)
+{
+	FmgrInfo   *conversion = key_conversion_to_utf8();
+	char		buffer[1024];
+	char	   *utf8 = buffer;
+	Size		size = length * MAX_CONVERSION_GROWTH + 1;
+	Size		ascii = 0;
+	uint64		hash;
+
+	while (ascii < length && !IS_HIGHBIT_SET(string[ascii]))
+		ascii++;
+	if (ascii == length || !OidIsValid(conversion->fn_oid))
+		return key_hash_bytes(string, length);
+	if (size > sizeof(buffer))
+		utf8 = MemoryContextAllocHuge(CurrentMemoryContext, size);
+	if (DatumGetInt32(FunctionCall6(conversion, Int32GetDatum(GetDatabaseEncoding()), Int32GetDatum(PG_UTF8),
+									CStringGetDatum(string), CStringGetDatum(utf8),
+									Int32GetDatum((int32) length), BoolGetDatum(true))) == (int32) length)
+		hash = key_hash_bytes(utf8, strlen(utf8));
+	else
+		hash = key_hash_bytes(string, length);
+	if (utf8 != buffer)
+		pfree(utf8);
+	return hash;
+}
+
+/*
  * The hash of a string is that of its UTF-8 form, since a filter may be
  * restored into a database of another encoding.  (Inline for the sake of
  * key_hash_text; the declaration in the header makes it callable from outside.)
@@ -80,17 +138,7 @@ key_hash_utf8(const char *string, Size length)
 	if (unlikely(encoding < 0))
 		encoding = GetDatabaseEncoding();
 	if (unlikely(encoding != PG_UTF8 && encoding != PG_SQL_ASCII))
-	{
-		char	   *utf8 = pg_server_to_any(string, (int) length, PG_UTF8);
-
-		if (utf8 != string)
-		{
-			uint64		hash = key_hash_bytes(utf8, strlen(utf8));
-
-			pfree(utf8);
-			return hash;
-		}
-	}
+		return key_hash_converted(string, length);
 	return key_hash_bytes(string, length);
 }
 
@@ -440,6 +488,6 @@ void
 key_set_enum(KeyType *type)
 {
 	type->hash = key_hash_enum_datum;
-	type->has_labels = true;
+	type->can_change = "Values of an enum are hashed by their labels, which ALTER TYPE ... RENAME VALUE changes.";
 	key_set_class_of_type(type, BF_SCHEME_CANONICAL, "enum");
 }
