@@ -23,17 +23,17 @@ OBJS = bloomfilter.o $(CORE) src/server.o \
        src/io.o src/planner.o \
        src/index/handler.o src/index/page.o src/index/growth.o src/index/build.o src/index/insert.o \
        src/index/probe.o src/index/scan.o src/index/cost.o \
-       src/index/ask.o src/index/find.o src/index/inspect.o \
+       src/index/trust.o src/index/ask.o src/index/find.o src/index/inspect.o \
        src/joinfilter/plan.o src/joinfilter/trace.o src/joinfilter/collect.o src/joinfilter/filter.o src/joinfilter/hash.o src/joinfilter/probe.o \
        src/joinfilter/scan.o src/joinfilter/ask.o src/joinfilter/heap.o
 
 REGRESS = keys class fpp canonical input nulls aggregates states bounds sets growth stored missing unchanged planner plpgsql travel \
-          cuckoo cuckoo_bytes cuckoo_growth cuckoo_model index index_keys index_functions index_plans joins catalog
+          cuckoo cuckoo_bytes cuckoo_growth cuckoo_model encodings index index_keys index_functions index_plans joins catalog
 REGRESS_OPTS = --load-extension=bloomfilter --load-extension=citext
 
 # Several sessions, step by step (specs/); left out where regression files are chosen.
 ifneq ($(origin REGRESS), command line)
-ISOLATION = new_keys index_skew index_snapshot index_move index_locks index_change \
+ISOLATION = new_keys index_skew index_snapshot index_move index_locks index_change index_temporary \
             recipe_nickname recipe_coupons recipe_changes recipe_small_filters recipe_crawler
 endif
 ISOLATION_OPTS = --load-extension=bloomfilter

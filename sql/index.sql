@@ -32,6 +32,11 @@ EXCEPTION WHEN OTHERS THEN
   RETURN concat_ws(E'\n-> ', sqlstate || ': ' || sqlerrm, nullif(detail, ''), nullif(hint, ''));
 END $$;
 
+CREATE FUNCTION plan(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
+BEGIN
+  RETURN QUERY EXECUTE 'EXPLAIN (COSTS OFF) ' || query;
+END $$;
+
 -- built over rows, NULLs among them, and then inserted into
 CREATE TABLE built AS SELECT CASE WHEN n % 10 > 0 THEN n END AS k, n AS other FROM generate_series(1, 20000) n;
 CREATE INDEX built_k ON built USING bloomfilter (k);
@@ -183,7 +188,19 @@ INSERT INTO parted SELECT n, 3 FROM generate_series(1, 100000) n;
 SELECT relid, layers, bloom_index_check(relid) FROM pg_partition_tree('parted_k'), bloom_index_stats(relid) WHERE isleaf ORDER BY 1;
 SELECT missed('parted', 60);
 
--- progress is shown
+-- a sibling that is being rebuilt itself has no size yet: ALTER TABLE rebuilds the indexes of all partitions
+TRUNCATE parted_1;
+SELECT capacity > 120000 AS large, keys FROM bloom_index_stats('parted_1_k_idx');
+CREATE TABLE rebuilt (k int, day int) PARTITION BY LIST (day);
+CREATE TABLE rebuilt_1 PARTITION OF rebuilt FOR VALUES IN (1);
+CREATE TABLE rebuilt_2 PARTITION OF rebuilt FOR VALUES IN (2);
+CREATE INDEX ON rebuilt USING bloomfilter (k);
+INSERT INTO rebuilt SELECT n, 2 FROM generate_series(1, 1000) n;
+ALTER TABLE rebuilt ALTER COLUMN k TYPE bigint;
+SELECT bloom_index_check('rebuilt_1_k_idx') AS empty_partition, bloom_index_check('rebuilt_2_k_idx') AS full_partition;
+SELECT missed('rebuilt', 60);
+
+-- properties
 SELECT pg_indexam_has_property(oid, 'can_unique') AS can_unique, pg_indexam_has_property(oid, 'can_multi_col') AS can_multi_col,
        pg_indexam_has_property(oid, 'can_include') AS can_include, pg_index_has_property('built_k'::regclass, 'bitmap_scan') AS bitmap_scan,
        pg_index_has_property('built_k'::regclass, 'index_scan') AS index_scan
@@ -191,18 +208,23 @@ FROM pg_am WHERE amname = 'bloomfilter';
 
 -- what is refused, and why (from 17 on types are named with their schema there, since an index is built with a safe search_path)
 CREATE TYPE mood AS ENUM ('sad', 'ok');
-CREATE TYPE feeling AS (who int, how mood);
-CREATE TABLE refused (k int, l int, e mood, f feeling, m mood[], c citext, r regclass, j json, p point, a citext[], b bloom);
+CREATE TYPE pair AS (a int, b int);
+CREATE DOMAIN good_pair AS pair CHECK ((value).a > 0);
+CREATE TYPE pair_range AS RANGE (SUBTYPE = pair);
+CREATE TABLE refused_row (k int);
+CREATE TABLE refused (k int, l int, e mood, m mood[], f pair, g pair[], h good_pair, i pair_range, r refused_row, j json, p point, a citext[], b bloom);
 SELECT command, regexp_replace(outcome('CREATE ' || command), '\m(index|public)\.', '', 'g') AS outcome FROM (VALUES
   ('UNIQUE INDEX ON refused USING bloomfilter (k)'),
   ('INDEX ON refused USING bloomfilter (k, l)'),
   ('INDEX ON refused USING bloomfilter (k) INCLUDE (l)'),
   ('INDEX ON refused USING bloomfilter (e)'),
-  ('INDEX ON refused USING bloomfilter (f)'),
   ('INDEX ON refused USING bloomfilter (m)'),
-  ('INDEX ON refused USING bloomfilter (c)'),
-  ('INDEX ON refused USING bloomfilter (a)'),
+  ('INDEX ON refused USING bloomfilter (f)'),
+  ('INDEX ON refused USING bloomfilter (g)'),
+  ('INDEX ON refused USING bloomfilter (h)'),
+  ('INDEX ON refused USING bloomfilter (i)'),
   ('INDEX ON refused USING bloomfilter (r)'),
+  ('INDEX ON refused USING bloomfilter (a)'),
   ('INDEX ON refused USING bloomfilter (j)'),
   ('INDEX ON refused USING bloomfilter (p)'),
   ('INDEX ON refused USING bloomfilter (b)'),
@@ -214,6 +236,49 @@ SELECT command, regexp_replace(outcome('CREATE ' || command), '\m(index|public)\
   ('INDEX ON refused USING bloomfilter (k) WITH (growth = 2)'),
   ('INDEX ON refused USING bloomfilter (k int4_ops(fpp = 0.1))')) v(command);
 SELECT outcome('ALTER TABLE refused ADD EXCLUDE USING bloomfilter (k WITH =)');
+
+-- A column can have another type than its operator class, if both have the same representation.  ALTER TABLE then keeps the
+-- file of the index, and everything goes on working.
+CREATE TABLE related (k oid, v varchar(60));
+INSERT INTO related SELECT oid, 'key ' || relname FROM pg_class;
+CREATE INDEX related_k ON related USING bloomfilter (k);
+CREATE INDEX related_v ON related USING bloomfilter (v);
+SELECT pg_relation_filenode('related_k') AS file_k, pg_relation_filenode('related_v') AS file_v \gset
+ALTER TABLE related ALTER k TYPE regclass, ALTER v TYPE text;
+SELECT pg_relation_filenode('related_k') = :file_k AS kept_k, pg_relation_filenode('related_v') = :file_v AS kept_v;
+SET enable_seqscan = off;
+INSERT INTO related VALUES (0, 'later');
+UPDATE related SET k = 'related' WHERE k = 'pg_class'::regclass;
+SELECT (SELECT count(*) FROM related WHERE k = 'related'::regclass) AS updated, (SELECT count(*) FROM related WHERE k = 0) AS inserted,
+       (SELECT count(*) FROM related WHERE k = ANY ('{pg_proc,pg_type}'::regclass[])) AS two, (SELECT count(*) FROM related WHERE k = 'pg_am'::regclass::oid) AS by_oid,
+       bloom_index_contains('related', 'k', 'pg_am'::regclass::oid) AS yes, bloom_index_contains('related', 'k', 4::oid) AS no, bloom_index_check('related_k');
+REINDEX INDEX related_k;
+VACUUM FULL related;
+CREATE INDEX CONCURRENTLY related_k2 ON related USING bloomfilter (k);
+SELECT bloom_index_check('related_k') AS rebuilt, bloom_index_check('related_k2') AS created;
+-- a value with these OIDs would be wrong in another database
+SELECT outcome('SELECT bloom_index_export(''related_k'')');
+-- citext has an equality operator of its own: the index is of no use to it, and stays one of text
+SELECT pg_relation_filenode('related_v') AS file_v \gset
+ALTER TABLE related ALTER v TYPE citext;
+SELECT pg_relation_filenode('related_v') = :file_v AS kept_v;
+INSERT INTO related VALUES (1, 'LATER');
+SELECT (SELECT count(*) FROM related WHERE v = 'later') AS as_citext, (SELECT count(*) FROM related WHERE v::text = 'later') AS as_text,
+       (SELECT bool_or(line ~ 'related_v') FROM plan('SELECT * FROM related WHERE v = ''later''') line) AS used_as_citext,
+       (SELECT bool_or(line ~ 'related_v') FROM plan('SELECT * FROM related WHERE v::text = ''later''') line) AS used_as_text,
+       bloom_index_contains('related', 'v', 'nothing') AS cannot_tell, bloom_index_check('related_v');
+SELECT outcome('SELECT bloom_index_export(''related_v'')');
+\set VERBOSITY terse
+CREATE INDEX related_v2 ON related USING bloomfilter (v);
+VACUUM FULL related;
+\set VERBOSITY default
+SELECT bloom_index_check('related_v') AS rebuilt;
+RESET enable_seqscan;
+DROP INDEX related_v, related_v2;
+-- another operator class means another index, or none
+ALTER TABLE related ALTER k TYPE bigint;
+SELECT bloom_index_check('related_k'), bloom_index_contains('related', 'k', 4) AS no;
+ALTER TABLE related ALTER k TYPE mood USING 'sad';
 
 -- options count when the index is built the next time
 ALTER INDEX declared_k SET (fpp = 0.2, capacity = 200000);

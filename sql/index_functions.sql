@@ -221,6 +221,50 @@ SET ROLE index_functions_reader;
 SELECT count(*) FROM bloom_find(NULL::secrets, 'k', 6);
 RESET ROLE;
 
+-- what an index tells includes its predicate and its expression: all of their columns have to be granted
+CREATE TABLE staff (name text, title text, salary int);
+INSERT INTO staff SELECT 'name' || n, 'title' || n, n FROM generate_series(1, 1000) n;
+CREATE INDEX staff_rich ON staff USING bloomfilter (name) WHERE salary > 900;
+CREATE INDEX staff_both ON staff USING bloomfilter ((name || title));
+CREATE FUNCTION whole(staff) RETURNS text LANGUAGE sql IMMUTABLE AS 'SELECT $1.name || $1.salary';
+CREATE INDEX staff_row ON staff USING bloomfilter (whole(staff));
+GRANT SELECT (name) ON staff TO index_functions_reader;
+CREATE FUNCTION as_clerk() RETURNS TABLE (call text, result text) LANGUAGE plpgsql AS $$
+BEGIN
+  SET LOCAL ROLE index_functions_reader;
+  RETURN QUERY SELECT v.call, outcome('SELECT ' || v.call) FROM (VALUES
+    ('bloom_contains(bloom_index_export(''staff_rich''), ''name950'')'), ('(bloom_index_stats(''staff_rich'')).keys > 90'), ('bloom_index_check(''staff_rich'')'),
+    ('bloom_index_contains(''staff'', ''name'', ''name950'')'), ('bloom_index_contains(''staff'', ''staff_rich'', ''name950'')'),
+    ('bloom_index_contains(''staff'', ''staff_both'', ''name7title7'')'), ('bloom_index_export(''staff_both'') IS NOT NULL'),
+    ('bloom_index_contains(''staff'', ''staff_row'', ''name77'')'), ('bloom_index_export(''staff_row'') IS NOT NULL')) v(call);
+  RESET ROLE;
+END $$;
+SELECT * FROM as_clerk();
+GRANT SELECT (title) ON staff TO index_functions_reader;
+SELECT * FROM as_clerk();
+GRANT SELECT (salary) ON staff TO index_functions_reader;
+SELECT * FROM as_clerk();
+
+-- a partition in a schema that the user may not use: as the query
+CREATE SCHEMA index_functions_hidden;
+CREATE TABLE hidden (k int, part int) PARTITION BY LIST (part);
+CREATE TABLE index_functions_hidden.hidden_1 PARTITION OF hidden FOR VALUES IN (1);
+CREATE INDEX ON hidden USING bloomfilter (k);
+INSERT INTO hidden VALUES (5, 1);
+GRANT SELECT ON hidden, index_functions_hidden.hidden_1 TO index_functions_reader;
+SET ROLE index_functions_reader;
+SELECT (SELECT count(*) FROM hidden WHERE k = 5) AS query, (SELECT count(*) FROM bloom_find(NULL::hidden, 'k', 5)) AS find;
+RESET ROLE;
+
+-- what a query could not read either: a materialized view without data; specs/index_temporary.spec has temporary tables of others
+CREATE MATERIALIZED VIEW unpopulated AS SELECT 5 AS k WITH NO DATA;
+CREATE INDEX unpopulated_k ON unpopulated USING bloomfilter (k);
+SELECT call, outcome('SELECT ' || call) FROM (VALUES
+  ('bloom_index_contains(''unpopulated'', ''k'', 5)'), ('bloom_index_partitions(''unpopulated'', ''k'', 5)'), ('count(*) FROM bloom_find(NULL::unpopulated, ''k'', 5)'),
+  ('bloom_index_export(''unpopulated_k'')'), ('bloom_index_stats(''unpopulated_k'')'), ('bloom_index_check(''unpopulated_k'')')) v(call);
+REFRESH MATERIALIZED VIEW unpopulated;
+SELECT bloom_index_contains('unpopulated', 'k', 5) AS yes, bloom_index_contains('unpopulated', 'k', 6) AS no;
+
 -- code of the owner runs with the owner's rights, and cannot do more than when the index was built
 CREATE ROLE index_functions_owner;
 GRANT ALL ON SCHEMA index_functions TO index_functions_owner;
@@ -242,11 +286,26 @@ RESET ROLE;
 SET search_path = index_functions, public;
 SELECT bloom_index_check('owned_noting') AS as_owner;
 SELECT DISTINCT who FROM seen WHERE who <> 'index_functions_owner';
-DROP TABLE owned, seen;
-DROP FUNCTION who(int), note(), noting(int);
+-- and does not call functions that the caller has put into the search_path
+SET ROLE index_functions_owner;
+CREATE FUNCTION folded(text) RETURNS text LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN RETURN lower($1); END $$;
+CREATE TABLE folded (k text);
+INSERT INTO folded VALUES ('A');
+CREATE INDEX folded_k ON folded USING bloomfilter (folded(k));
+RESET ROLE;
+CREATE SCHEMA index_functions_evil;
+GRANT USAGE ON SCHEMA index_functions_evil TO public;
+CREATE FUNCTION index_functions_evil.lower(text) RETURNS text LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN RAISE 'evil code runs as %', current_user; END $$;
+SET search_path = index_functions_evil, pg_catalog, index_functions, public;
+SELECT bloom_index_check('folded_k');
+SHOW search_path;
+SET search_path = index_functions, public;
+DROP TABLE owned, seen, folded;
+DROP FUNCTION who(int), note(), noting(int), folded(text);
+DROP SCHEMA index_functions_evil CASCADE;
 REVOKE ALL ON SCHEMA index_functions FROM index_functions_owner;
 DROP ROLE index_functions_owner;
 
 SET client_min_messages = warning;
-DROP SCHEMA index_functions CASCADE;
+DROP SCHEMA index_functions, index_functions_hidden CASCADE;
 DROP ROLE index_functions_reader;

@@ -83,8 +83,6 @@ SELECT type, (compared(type, given)).* FROM (VALUES
   ('jsonb', '{"{}","1","1.0","{\"a\": 1, \"b\": 2}","{\"b\": 2.0, \"a\": 1.00}","null"}'),
   ('integer[]', '{"{}","{1}","{1,2}","{NULL}","{{1,2}}","[0:1]={1,2}"}'),
   ('text[]', '{"{}","{a}","{A}","{\"a \"}"}'),
-  ('pair', '{"(1,a)","(1,)","(,)","(2,a)"}'),
-  ('pair[]', '{"{}","{\"(1,a)\"}"}'),
   ('int4range', '{empty,"[1,2)","[1,1]","(0,1]","[1,)"}'),
   ('numrange', '{empty,"[1,2)","[1.0,2.00)","[1,2]"}'),
   ('int4multirange', '{"{}","{[1,2)}","{[1,1]}","{[1,2),[5,6)}"}')) v(type, given);
@@ -143,42 +141,18 @@ INSERT INTO long_keys SELECT string_agg(md5(n || ':' || i), '') FROM generate_se
 SELECT bloom_index_check('long_keys_k'), (SELECT count(*) FROM long_keys WHERE k = repeat('b', 27 * 500)) AS compressed,
        (SELECT count(*) FROM long_keys WHERE k = (SELECT string_agg(md5(3 || ':' || i), '') FROM generate_series(1, 400) i)) AS external;
 
--- a row type that changes: what the index cannot tell about may be there, and nothing is added to it that it could not find again
-CREATE TABLE base (a int, b text);
-CREATE TABLE rows (k base);
-INSERT INTO rows SELECT row(n, 'b' || n)::base FROM generate_series(1, 100) n;
+-- Rows are refused, and so is whatever contains them: ALTER TYPE changes rows that are stored, during the build of an index or
+-- after it.  An expression of their columns serves.
+CREATE TABLE rows (k pair);
+INSERT INTO rows SELECT row(n, 'b' || n)::pair FROM generate_series(1, 100) n;
 CREATE INDEX rows_k ON rows USING bloomfilter (k);
-SELECT count(*) FROM rows WHERE k = row(7, 'b7')::base;
-SELECT count(*) FROM rows WHERE k = row(7, 'b7'::text);
-ALTER TABLE base ADD c int;
-SELECT count(*) FROM rows WHERE k = row(7, 'b7', NULL)::base;
-INSERT INTO rows VALUES (row(101, 'b101', NULL));
 \echo :LAST_ERROR_SQLSTATE
-SELECT bloom_index_check('rows_k') AS of_another_class;
-REINDEX INDEX rows_k;
+CREATE INDEX rows_b ON rows USING bloomfilter (((k).b));
+CREATE INDEX rows_both ON rows USING bloomfilter (((k).a || ' ' || (k).b));
+ALTER TYPE pair ADD ATTRIBUTE c int;
 INSERT INTO rows VALUES (row(101, 'b101', NULL));
-SELECT bloom_index_check('rows_k'), (SELECT count(*) FROM rows WHERE k = row(101, 'b101', NULL)::base);
-ALTER TABLE base DROP a;
-SELECT count(*) FROM rows WHERE k = row('b7', NULL)::base;
--- a column that goes and another that comes leave the class as it was, and not the values
-CREATE TYPE twice AS (a int, b int);
-CREATE TABLE altered (k twice, l twice[]);
-INSERT INTO altered SELECT row(n, n + 1)::twice, ARRAY[row(n, n + 1)::twice] FROM generate_series(1, 100) n;
-CREATE INDEX altered_k ON altered USING bloomfilter (k);
-CREATE INDEX altered_l ON altered USING bloomfilter (l);
-CREATE FUNCTION altered_has(x twice[]) RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN RETURN bloom_index_contains('altered', 'l', x); END $$;
-BEGIN;
-SELECT altered_has(ARRAY[row(5, 6)::twice]) AS before, altered_has(ARRAY[row(6, 6)::twice]) AS missing;
-ALTER TYPE twice DROP ATTRIBUTE a;
-ALTER TYPE twice ADD ATTRIBUTE c int;
-SELECT (SELECT count(*) FROM altered WHERE k = row(6, NULL)::twice) AS row, (SELECT count(*) FROM altered WHERE l = ARRAY[row(6, NULL)::twice]) AS array,
-       altered_has(ARRAY[row(6, NULL)::twice]) AS maybe, bloom_index_contains('altered', 'k', row(6, NULL)::twice) AS maybe_too,
-       bloom_index_check('altered_k') AS to_reindex;
-COMMIT;
-INSERT INTO altered (k) VALUES (row(1000, NULL));
-REINDEX TABLE altered;
-INSERT INTO altered (k) VALUES (row(1000, NULL));
-SELECT (SELECT count(*) FROM altered WHERE k = row(6, NULL)::twice) AS row, bloom_index_check('altered_k'), bloom_index_check('altered_l');
+SELECT (SELECT count(*) FROM rows WHERE (k).b = 'b7') AS built, (SELECT count(*) FROM rows WHERE (k).b = 'b101') AS inserted,
+       (SELECT count(*) FROM rows WHERE (k).a || ' ' || (k).b = '7 b7') AS both, bloom_index_check('rows_b');
 RESET enable_seqscan;
 
 -- strings: the collation has to be deterministic

@@ -44,6 +44,34 @@ EXECUTE by_keys('{5,6,7}');
 EXECUTE by_keys('{50,60,7}');
 RESET plan_cache_mode;
 
+-- few values, each of many rows, are looked up because they are there; not so values that hardly any row has
+CREATE TABLE kinds AS SELECT n % 3 AS k, CASE WHEN n % 10000 = 0 THEN n % 7 END AS seldom, NULL::int AS never, repeat('x', 50) AS filler FROM generate_series(1, 100000) n;
+CREATE INDEX kinds_k ON kinds USING bloomfilter (k);
+CREATE INDEX kinds_seldom ON kinds USING bloomfilter (seldom);
+CREATE INDEX kinds_never ON kinds USING bloomfilter (never);
+ANALYZE kinds;
+PREPARE by_kind(int) AS SELECT count(*) FROM kinds WHERE k = $1;
+PREPARE by_seldom(int) AS SELECT count(*) FROM kinds WHERE seldom = $1;
+PREPARE by_never(int) AS SELECT count(*) FROM kinds WHERE never = $1;
+SET plan_cache_mode = force_generic_plan;
+SELECT plan_has('EXECUTE by_kind(1)', 'kinds_k') AS kind, plan_has('EXECUTE by_seldom(1)', 'kinds_seldom') AS seldom, plan_has('EXECUTE by_never(1)', 'kinds_never') AS never;
+RESET plan_cache_mode;
+
+-- no key is probed while planning if probing all of them would cost as much as reading the table
+CREATE TABLE small WITH (autovacuum_enabled = off) AS SELECT n AS k FROM generate_series(1, 1000) n;
+CREATE INDEX small_k ON small USING bloomfilter (k);
+ANALYZE small;
+CREATE FUNCTION blocks_read() RETURNS bigint LANGUAGE sql VOLATILE AS 'SELECT pg_stat_force_next_flush(); SELECT pg_stat_clear_snapshot(); SELECT idx_blks_hit + idx_blks_read FROM pg_statio_user_indexes WHERE indexrelname = ''small_k''';
+SELECT pg_stat_force_next_flush();
+SELECT blocks_read() AS before \gset
+SELECT 'SELECT * FROM small WHERE k IN (' || string_agg((-n)::text, ', ') || ')' AS many FROM generate_series(1, 1000) n \gset
+SELECT plan_has(:'many', 'small_k') AS many;
+SELECT pg_stat_force_next_flush();
+SELECT blocks_read() - :before AS for_many;
+SELECT plan_has('SELECT * FROM small WHERE k = -1', 'small_k') AS one;
+SELECT pg_stat_force_next_flush();
+SELECT blocks_read() - :before > 0 AS for_one;
+
 -- an estimate near the truth: a miss costs next to nothing, a hit about as much as a plain scan
 SET enable_seqscan = off;
 SELECT total_cost('SELECT * FROM facts WHERE k = 5') < 50 AS miss, total_cost('SELECT * FROM facts WHERE k = 50') BETWEEN 1.0 * scan AND 1.5 * scan AS hit
@@ -143,6 +171,22 @@ RESET ROLE;
 GRANT SELECT ON facts, parted TO index_plans_reader;
 SET ROLE index_plans_reader;
 SELECT costs_differ('SELECT * FROM facts WHERE k = KEY') AS granted, costs_differ('SELECT * FROM parted WHERE k = -KEY + 10') AS parent_granted;
+RESET ROLE;
+-- nor about a column of the predicate that they may not read
+CREATE TABLE graded (k int, grade int, filler text);
+INSERT INTO graded SELECT n * 10, n % 100, repeat('x', 50) FROM generate_series(1, 50000) n;
+CREATE INDEX graded_k ON graded USING bloomfilter (k) WHERE grade IS NOT NULL OR grade IS NULL;
+ANALYZE graded;
+CREATE VIEW graded_all AS SELECT * FROM graded WHERE grade IS NOT NULL OR grade IS NULL;
+SELECT costs_differ('SELECT k FROM graded_all WHERE k = KEY') AS own;
+GRANT SELECT ON graded_all TO index_plans_reader;
+GRANT SELECT (k) ON graded TO index_plans_reader;
+SET ROLE index_plans_reader;
+SELECT costs_differ('SELECT k FROM graded_all WHERE k = KEY') AS key_granted;
+RESET ROLE;
+GRANT SELECT (grade) ON graded TO index_plans_reader;
+SET ROLE index_plans_reader;
+SELECT costs_differ('SELECT k FROM graded_all WHERE k = KEY') AS both_granted;
 RESET ROLE;
 ALTER TABLE facts ENABLE ROW LEVEL SECURITY;
 ALTER TABLE parted ENABLE ROW LEVEL SECURITY;

@@ -81,11 +81,18 @@
  * ----------------------------------------------------------------
  */
 
-/* A page in memory that can be read and written by the storage manager. */
+/* Extend the main fork of a relation, which nobody else extends, with pages of zeros. */
 #if PG_VERSION_NUM >= 160000
-#define BfAlignedBlock		PGIOAlignedBlock
+#define bf_extend_with_zeros(relation, first, count) \
+	smgrzeroextend(RelationGetSmgr(relation), MAIN_FORKNUM, first, (int) (count), false)
 #else
-#define BfAlignedBlock		PGAlignedBlock
+#define bf_extend_with_zeros(relation, first, count) \
+	do { \
+		PGAlignedBlock zeros; \
+		memset(&zeros, 0, sizeof(zeros)); \
+		for (BlockNumber i = 0; i < (count); i++) \
+			smgrextend(RelationGetSmgr(relation), MAIN_FORKNUM, (first) + i, zeros.data, false); \
+	} while (0)
 #endif
 
 /* A new page at the end of a relation that nobody else extends, locked exclusively. */
@@ -133,11 +140,22 @@
 #define BF_LOCAL_TRANSACTION	(MyProc->lxid)
 #endif
 
-/* Functions of the owner of a table see no search_path but a safe one, since 17. */
+/*
+ * Functions of the owner of a table see no search_path but a safe one, until the
+ * settings of the caller are restored.  The server itself does that since 17.
+ */
 #if PG_VERSION_NUM >= 170000
 #define bf_restrict_search_path()	RestrictSearchPath()
 #else
-#define bf_restrict_search_path()	((void) 0)
+#define bf_restrict_search_path() \
+	((void) set_config_option("search_path", "pg_catalog, pg_temp", PGC_USERSET, PGC_S_SESSION, \
+							  GUC_ACTION_SAVE, true, 0, false))
+#endif
+
+#if PG_VERSION_NUM >= 160000
+#define bf_namespace_aclcheck(schema, user, mode)	object_aclcheck(NamespaceRelationId, schema, user, mode)
+#else
+#define bf_namespace_aclcheck(schema, user, mode)	pg_namespace_aclcheck(schema, user, mode)
 #endif
 
 /* ----------------------------------------------------------------

@@ -26,11 +26,9 @@ struct KeyType
 	uint64		(*hash) (KeyType *type, Datum value);
 	Oid			typid;			/* base type */
 	Oid			collation;
-	bool		has_labels;		/* hashes labels of an enum, which can be
-								 * renamed */
-	uint32		generation;		/* counts changes of class and layout */
-	uint64		layout;			/* which columns the row types in it have, or
-								 * 0 */
+	const char *can_change;		/* why ALTER TYPE can change the hash of a
+								 * stored value: a sentence, or NULL */
+	uint32		generation;		/* counts changes of the class */
 	MemoryContext context;		/* where this struct and its parts live */
 	void	   *private;		/* more on nested types and server procs */
 	char		name_buffer[BF_MAX_CLASS_NAME];

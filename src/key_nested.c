@@ -64,14 +64,13 @@ key_append_number(StringInfo parts, uint32 number)
 
 /*
  * A row type inside of another type can be altered while values are hashed; then it
- * has another class and another layout.  Take over what depends on an inner type,
- * and note as of which change.
+ * has another class.  Take over what depends on an inner type, and note as of which
+ * change.
  */
 static void
 key_follow(KeyType *type, const KeyType *inner, uint32 *generation)
 {
-	type->has_labels = inner->has_labels;
-	type->layout = inner->layout;
+	type->can_change = inner->can_change;
 	type->generation++;
 	*generation = inner->generation;
 }
@@ -209,9 +208,9 @@ key_columns_generation(const RecordParts *private)
 }
 
 /*
- * Name the class after the classes of the columns.  The layout says which columns
- * they are: one that is dropped and another that is added can leave the class as it
- * was, but not the values.
+ * Name the class after the classes of the columns.  A column that is dropped and another
+ * one that is added can leave the class as it was, but not the values that are stored: a
+ * filter that has to agree with stored values must not hold rows.
  */
 static void
 key_name_record(KeyType *type)
@@ -221,8 +220,7 @@ key_name_record(KeyType *type)
 	StringInfoData label;
 
 	initStringInfo(&label);
-	type->layout = 1;
-	type->has_labels = false;
+	type->can_change = "Rows are hashed by their columns, which ALTER TYPE and ALTER TABLE add and drop.";
 	for (int i = 0; i < private->natts; i++)
 	{
 		const KeyType *column = private->columns[i];
@@ -231,8 +229,6 @@ key_name_record(KeyType *type)
 			continue;
 		appendStringInfo(&label, "%c%s", label.len == 0 ? '(' : ',', key_class_label(&column->class));
 		scheme = Max(scheme, column->class.scheme);
-		type->has_labels |= column->has_labels;
-		type->layout = bf_mix64(bf_mix64(type->layout + (uint64) i) + column->layout);
 	}
 	appendStringInfoString(&label, label.len == 0 ? "()" : ")");
 	key_set_class_name(type, scheme, label.data);

@@ -7,10 +7,7 @@
  * children.  "No" is relied upon, so every table that has no index which can say it
  * counts as a "yes": partial indexes, such as are not valid or not yet usable for
  * our snapshots, foreign partitions, partitions without an index, tables whose rows
- * Citus has put elsewhere.
- *
- * Who asks must be allowed to read the column.  The answer does not depend on
- * policies, so where row-level security applies it is refused.
+ * Citus has put elsewhere.  trust.c decides that, and who may ask.
  *
  * Locks on tables and indexes are kept until the end of the transaction, as those
  * of a query.  That also keeps an index in use from being retired by REINDEX
@@ -64,33 +61,6 @@ count_invalidation(Datum arg, Oid relation)
 	invalidations++;
 }
 
-/*
- * Does this index have the rows that our snapshots see?  One that was built over
- * HOT chains may have the key of a newer version only.
- */
-bool
-ask_index_sees_snapshots(Relation index)
-{
-	return !index->rd_index->indcheckxmin ||
-		TransactionIdPrecedes(HeapTupleHeaderGetXmin(index->rd_indextuple->t_data), TransactionXmin);
-}
-
-/*
- * Does this index tell about every row that our snapshots see?  It can be on a column
- * whose own collation calls strings equal that its collation does not.
- */
-static bool
-index_is_usable(Relation table, Relation index)
-{
-	Form_pg_index form = index->rd_index;
-	AttrNumber	column = form->indkey.values[0];
-	Oid			collation = column > 0 ? TupleDescAttr(RelationGetDescr(table), column - 1)->attcollation : InvalidOid;
-
-	return form->indisvalid && form->indisready &&
-		(!OidIsValid(collation) || get_collation_isdeterministic(collation)) &&
-		heap_attisnull(index->rd_indextuple, Anum_pg_index_indpred, NULL) && ask_index_sees_snapshots(index);
-}
-
 static bool
 index_has_method(Oid index, Oid method)
 {
@@ -127,7 +97,7 @@ find_index(Relation table, AttrNumber column, Oid named, bool *found)
 		if (OidIsValid(named) || index->rd_index->indkey.values[0] == column)
 		{
 			*found = true;
-			if (!OidIsValid(usable) && bfindex_is(index) && index_is_usable(table, index))
+			if (!OidIsValid(usable) && bfindex_is(index) && trust_has_all_rows(table, index))
 				usable = oid;
 		}
 		index_close(index, NoLock);
@@ -155,61 +125,15 @@ find_column(Relation table, const char *name, Oid *named)
 	return InvalidAttrNumber;
 }
 
-/* May the user ask about this column? */
-static void
-check_rights(Relation table, AttrNumber column)
+/* The columns that an index tells about. */
+static Bitmapset *
+columns_of_named_index(Oid named)
 {
-	Oid			oid = RelationGetRelid(table);
-	AclResult	result = pg_class_aclcheck(oid, GetUserId(), ACL_SELECT);
+	Relation	index = index_open(named, AccessShareLock);
+	Bitmapset  *columns = trust_index_columns(index);
 
-	if (result != ACLCHECK_OK && column > 0)
-		result = pg_attribute_aclcheck(oid, column, GetUserId(), ACL_SELECT);
-	if (result != ACLCHECK_OK)
-		aclcheck_error(result, get_relkind_objtype(table->rd_rel->relkind), RelationGetRelationName(table));
-}
-
-/* What is not replicated cannot be asked on a standby. */
-void
-ask_refuse_in_recovery(Relation table)
-{
-	if (RecoveryInProgress() && !RelationIsPermanent(table))
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("cannot access temporary or unlogged relations during recovery")));
-}
-
-/*
- * Has another extension put the rows of this table elsewhere?  Functions that open a
- * table by its OID would say "no" for every key, where queries find them.
- *
- * Citus leaves an empty table with empty indexes under the name of a table that it
- * distributes, on each node, and lists it in a catalog.  TimescaleDB keeps the rows of
- * a compressed chunk in another table; chunks are in a schema of theirs unless its user
- * has said otherwise.
- */
-bool
-ask_rows_are_elsewhere(Oid table)
-{
-	Oid			catalog = get_relname_relid("pg_dist_partition", PG_CATALOG_NAMESPACE);
-	Oid			index = get_relname_relid("pg_dist_partition_logical_relid_index", PG_CATALOG_NAMESPACE);
-	AttrNumber	column = OidIsValid(catalog) ? get_attnum(catalog, "logicalrelid") : InvalidAttrNumber;
-	Relation	relation;
-	SysScanDesc scan;
-	ScanKeyData key;
-	char	   *schema = get_namespace_name(get_rel_namespace(table));
-	bool		result;
-
-	if (schema != NULL && strcmp(schema, "_timescaledb_internal") == 0)
-		return true;
-	if (column == InvalidAttrNumber)
-		return false;
-	relation = table_open(catalog, AccessShareLock);
-	ScanKeyInit(&key, column, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(table));
-	scan = systable_beginscan(relation, index, OidIsValid(index), NULL, 1, &key);
-	result = HeapTupleIsValid(systable_getnext(scan));
-	systable_endscan(scan);
-	table_close(relation, AccessShareLock);
-	return result;
+	index_close(index, NoLock);
+	return columns;
 }
 
 /* Add a table with rows of its own. */
@@ -218,15 +142,15 @@ add_table(Asked *asked, Oid oid, Oid named, bool *found)
 {
 	Relation	table = table_open(oid, NoLock);
 
-	ask_refuse_in_recovery(table);
-
+	/* a query, too, passes over temporary children of other sessions */
 	if (table->rd_rel->relkind != RELKIND_PARTITIONED_TABLE && !RELATION_IS_OTHER_TEMP(table))
 	{
 		AttrNumber	column = OidIsValid(named) ? InvalidAttrNumber : get_attnum(oid, asked->column);
+		Oid			index;
 
-		Oid			index = find_index(table, column, named, found);
-
-		asked->tables[asked->n++] = (AskedTable) {oid, ask_rows_are_elsewhere(oid) ? InvalidOid : index};
+		trust_check_readable(table);
+		index = find_index(table, column, named, found);
+		asked->tables[asked->n++] = (AskedTable) {oid, trust_rows_are_elsewhere(oid) ? InvalidOid : index};
 	}
 	table_close(table, NoLock);
 }
@@ -273,8 +197,10 @@ ask_resolve(Asked *asked, Oid relation, const char *column)
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
 				 errmsg("\"%s\" is not a table", RelationGetRelationName(table))));
 	asked->attribute = find_column(table, column, &named);
-	check_rights(table, asked->attribute);
-	asked->secured = check_enable_rls(relation, InvalidOid, true) == RLS_ENABLED;
+	trust_check_may_read(table, asked->attribute != InvalidAttrNumber ? trust_column(asked->attribute) :
+						 columns_of_named_index(named));
+	trust_check_readable(table);
+	asked->secured = trust_row_security(relation);
 	asked->column = pstrdup(column);
 	asked->user = GetUserId();
 	asked->transaction = BF_LOCAL_TRANSACTION;
@@ -326,16 +252,16 @@ ask_table(const AskedTable *table, const KeyType *key, uint64 hash)
 		return true;
 	if (likely(bfindex_has_class_of(index, key)))
 		result = bfindex_contains_hash(index, hash, GetActiveSnapshot());
-	else if (key->typid != getBaseType(TupleDescAttr(RelationGetDescr(index), 0)->atttypid))
+	else
 	{
 		KeyClass	of_index;
 
-		bfindex_check_kind_of_keys(index);
+		bfindex_check_class(index);
 		of_index = bfindex_class(index);
 		if (of_index.name_length > 0)
 			of_index.name = pnstrdup(of_index.name, of_index.name_length);
 		key_class_check(&of_index, &key->class);
-	}							/* else the row type has changed: maybe */
+	}
 	RelationClose(index);
 	return result;
 }

@@ -5,7 +5,7 @@
 #ifndef BF_INDEX_ASK_H
 #define BF_INDEX_ASK_H
 
-#include "index.h"
+#include "trust.h"
 
 /*
  * A table that has rows of its own: the one that was named, a partition, a child.
@@ -37,9 +37,6 @@ typedef struct Asked
 
 extern void ask_resolve(Asked *asked, Oid relation, const char *column);
 extern void ask_refuse_secured(const Asked *asked);
-extern void ask_refuse_in_recovery(Relation table);
-extern bool ask_rows_are_elsewhere(Oid table);
-extern bool ask_index_sees_snapshots(Relation index);
 extern bool ask_table(const AskedTable *table, const KeyType *key, uint64 hash);
 
 #endif							/* BF_INDEX_ASK_H */

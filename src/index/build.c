@@ -13,8 +13,8 @@
  * bytes for each number, and more than twice the time for the whole index.)
  *
  * An index over no rows is sized by what is known otherwise: the capacity that the
- * user declared, or the keys of the largest sibling of a partition.  If nothing is
- * known it begins small and grows.
+ * user declared, or the room that the largest sibling of a partition has.  If nothing
+ * is known it begins small and grows.
  */
 #include "../compat.h"
 
@@ -34,6 +34,7 @@
 #include "pgstat.h"
 #include "storage/buffile.h"
 #include "storage/lmgr.h"
+#include "storage/smgr.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
@@ -292,37 +293,38 @@ collection_finish(Collection *collection)
  * ----------------------------------------------------------------
  */
 
-/* The keys that this index of a sibling has, if it is one like ours. */
+/*
+ * The keys that this index of a sibling has room for, if it is one on the same column.
+ *
+ * The size of its file says that, and can be had even of an index that is damaged or not
+ * built yet: a sibling must never make the creation of a partition fail.  A file of
+ * the size that an index over no rows begins with says nothing.
+ */
 static uint64
-keys_of_sibling_index(Oid oid, const char *column, const KeyClass *class)
+room_of_sibling_index(Oid oid, const char *column)
 {
 	Relation	index;
-	KeyClass	of_index;
-	uint64		keys = 0;
+	uint64		room = 0;
 
 	if (!ConditionalLockRelationOid(oid, AccessShareLock))
 		return 0;
 	index = try_index_open(oid, NoLock);
 	if (index == NULL)
 		return 0;
-	if (bfindex_is(index) && index->rd_index->indisvalid &&
-		strcmp(NameStr(TupleDescAttr(RelationGetDescr(index), 0)->attname), column) == 0)
-	{
-		of_index = bfindex_class(index);
-		if (key_class_equal(&of_index, class))
-			keys = bfindex_estimate_keys(index);
-	}
+	if (bfindex_is(index) && strcmp(NameStr(TupleDescAttr(RelationGetDescr(index), 0)->attname), column) == 0 &&
+		smgrexists(RelationGetSmgr(index), MAIN_FORKNUM))
+		room = bfindex_room_of_file(bfindex_fpp(index), RelationGetNumberOfBlocks(index));
 	index_close(index, AccessShareLock);
-	return keys;
+	return room;
 }
 
 /*
- * The keys of the largest sibling of a partition: a new partition will often
+ * The room that the largest sibling of a partition has: a new partition will often
  * become as large.  A sibling that is locked by others is passed over; so is the
  * default partition, which is like no other.
  */
 static uint64
-keys_of_siblings(Relation heap, Relation index, const KeyClass *class)
+room_of_siblings(Relation heap, Relation index)
 {
 	const char *column = NameStr(TupleDescAttr(RelationGetDescr(index), 0)->attname);
 	Oid			parent;
@@ -351,7 +353,7 @@ keys_of_siblings(Relation heap, Relation index, const KeyClass *class)
 			ListCell   *index_cell;
 
 			foreach(index_cell, RelationGetIndexList(table))
-				most = Max(most, keys_of_sibling_index(lfirst_oid(index_cell), column, class));
+				most = Max(most, room_of_sibling_index(lfirst_oid(index_cell), column));
 		}
 		table_close(table, AccessShareLock);
 	}
@@ -364,12 +366,11 @@ bfindex_new_meta(Relation heap, Relation index, const KeyType *key, uint64 keys)
 {
 	const KeyClass *class = &key->class;
 	const BfindexOptions *options = (const BfindexOptions *) index->rd_options;
-	int			declared = options != NULL ? options->capacity : BFINDEX_NO_CAPACITY;
 	BfindexMeta meta = {BFINDEX_META_MAGIC, BFINDEX_VERSION};
-	uint64		capacity;
+	uint64		capacity = HEAD_ROOM(keys);
+	bool		declared = options != NULL && options->capacity != BFINDEX_NO_CAPACITY;
 
-	meta.fpp = options != NULL ? options->fpp : BFINDEX_DEFAULT_FPP;
-	meta.layout = key->layout;
+	meta.fpp = bfindex_fpp(index);
 	meta.scheme = class->scheme;
 	meta.class = class->code;
 	meta.name_length = class->name_length;
@@ -377,18 +378,14 @@ bfindex_new_meta(Relation heap, Relation index, const KeyType *key, uint64 keys)
 		memcpy(meta.name, class->name, class->name_length);
 	meta.layers = 1;
 
-	if (declared != BFINDEX_NO_CAPACITY)
-		capacity = Max((uint64) declared, keys);
-	else
-	{
-		if (keys == 0 && heap != NULL)
-			keys = keys_of_siblings(heap, index, class);
-		capacity = HEAD_ROOM(keys);
-	}
+	if (declared)
+		capacity = Max((uint64) options->capacity, keys);
+	else if (keys == 0 && heap != NULL)
+		capacity = room_of_siblings(heap, index);
 	meta.layer[0] = bfindex_first_layer(meta.fpp, capacity, true);
 
 	/* less than fills a page says nothing about the size to come */
-	if (declared == BFINDEX_NO_CAPACITY && keys < meta.layer[0].page_keys)
+	if (!declared && capacity < HEAD_ROOM(meta.layer[0].page_keys))
 		meta.layer[0] = bfindex_first_layer(meta.fpp, capacity, false);
 	return meta;
 }
@@ -448,7 +445,7 @@ bfindex_check_key(Relation index, const KeyType *key)
 	if (name == NULL || strcmp(name, "bloomfilter") != 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("access method \"bloomfilter\" has operator classes of its own only"),
+				 errmsg("access method \"bloomfilter\" supports only its own operator classes"),
 				 errdetail("It hashes keys by their type, which need not agree with the operators of another class.")));
 	if (key->class.scheme != BF_SCHEME_CANONICAL)
 		ereport(ERROR,
@@ -456,11 +453,18 @@ bfindex_check_key(Relation index, const KeyType *key)
 				 errmsg("values of type %s cannot be keys of a bloomfilter index", type),
 				 errdetail("They are hashed by a function of another extension, which may change with its version."),
 				 errhint("Index an expression of a built-in type, such as lower(column::text).")));
-	if (key->has_labels)
+	if (key->can_change != NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("values of type %s cannot be keys of a bloomfilter index", type),
-				 errdetail("Values of an enum are known by their labels, which ALTER TYPE ... RENAME VALUE changes.")));
+				 errdetail("%s", key->can_change),
+				 errhint("Index an expression of a built-in type.")));
+	if (!bfindex_compares_like_column(index))
+		ereport(WARNING,
+				(errmsg("index \"%s\" does not support the equality operator of type %s",
+						RelationGetRelationName(index), type),
+				 errdetail("It compares values as type %s.", format_type_be(index->rd_opcintype[0])),
+				 errhint("Index an expression of a built-in type, such as lower(column::text).")));
 }
 
 IndexBuildResult *

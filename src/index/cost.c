@@ -2,16 +2,19 @@
  * cost.c
  *		What a scan of the index costs.
  *
- * A scan reads a page of the index, and then nothing of the table, or all of it.
- * What decides is the probability of a hit:
+ * A scan reads a page of the index for each key, and then nothing of the table, or
+ * all of it.  What decides is the probability that one of its keys is there:
  *
- *	- If the key is known when the query is planned, the index is asked.  The answer
- *	  informs the cost alone: rows may come before the plan is executed.
- *	- If it is not, as in a generic plan, one question in ten is assumed to be a hit.
- *	  Who makes this index expects misses, or many partitions of which few have the
- *	  key; where hits are the rule, another index is chosen or should be made.
+ *	- If the keys are constants, the index is probed while the query is planned.  The
+ *	  result informs the cost alone: rows may come before the plan is executed.
+ *	  Where probing all keys would take as long as reading the table, the scan cannot
+ *	  win, and nothing is probed.
+ *	- If they are not, as in a generic plan, one key in ten is assumed to be there.  Who
+ *	  makes this index expects misses, or many partitions of which few have the key.
+ *	  But a value that a large share of the rows have is one of a few, which users know:
+ *	  those are looked up because they are there.
  *	- On the inner side of a nested loop, or in a subquery with a key of the outer
- *	  query, every question is assumed to be one, and to read the whole table anew.
+ *	  query, every key is assumed to be there, and to read the whole table anew.
  *	  A wrong estimate of the number of loops would cost a scan of the table for each.
  *
  * The server computes the cost of the table's pages itself, from the share of rows
@@ -26,35 +29,58 @@
 
 #include "access/genam.h"
 #include "access/htup_details.h"
+#include "access/sysattr.h"
+#include "catalog/pg_statistic.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
 #include "nodes/pathnodes.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "parser/parsetree.h"
-#include "utils/acl.h"
 #include "utils/lsyscache.h"
-#include "utils/rls.h"
 #include "utils/selfuncs.h"
 #include "utils/spccache.h"
 
-#include "index.h"
+#include "trust.h"
 
 #define HIT_OF_UNKNOWN_KEY		0.1
 
+/* A value that so large a share of the rows has is assumed to be looked up because it is there. */
+#define SHARE_OF_KNOWN_KEY		0.01
+
 /*
- * May the planner ask the index?  The answer shows in EXPLAIN, so only if the user
- * could ask it directly, whoever the owner of a view may be, and not past a security
- * barrier.  The rights to a partition are those to the table that the query names.
+ * The columns of a partition as its parent has them; those that it lacks become column
+ * 0, the whole row.
+ */
+static Bitmapset *
+columns_of_parent(const AppendRelInfo *child, const Bitmapset *columns)
+{
+	Bitmapset  *result = NULL;
+	int			member = -1;
+
+	while ((member = bms_next_member(columns, member)) >= 0)
+	{
+		AttrNumber	column = member + FirstLowInvalidHeapAttributeNumber;
+
+		column = column > 0 && column <= child->num_child_cols ? child->parent_colnos[column - 1] : InvalidAttrNumber;
+		result = bms_add_member(result, column - FirstLowInvalidHeapAttributeNumber);
+	}
+	return result;
+}
+
+/*
+ * May the planner probe the index?  The result shows in EXPLAIN, so only if the current
+ * user could do so directly, whoever the owner of a view may be, and not past a security
+ * barrier.  The privileges to a partition are those to the table that the query names.
  */
 static bool
-bfindex_may_ask(PlannerInfo *root, IndexOptInfo *info)
+bfindex_may_probe(PlannerInfo *root, IndexOptInfo *info, Relation index)
 {
 	Index		relid = info->rel->relid;
-	AttrNumber	column = info->indexkeys[0];
+	Bitmapset  *columns = trust_index_columns(index);
 	Oid			table;
 
-	if (info->hypothetical || root->qual_security_level > 0)
+	if (root->qual_security_level > 0)
 		return false;
 	while (root->append_rel_array != NULL && root->append_rel_array[relid] != NULL)
 	{
@@ -62,29 +88,50 @@ bfindex_may_ask(PlannerInfo *root, IndexOptInfo *info)
 
 		if (planner_rt_fetch(child->parent_relid, root)->rtekind != RTE_RELATION)
 			break;				/* UNION ALL: the table itself is named */
-		column = column > 0 && column <= child->num_child_cols ? child->parent_colnos[column - 1] : 0;
+		columns = columns_of_parent(child, columns);
 		relid = child->parent_relid;
 	}
 	table = planner_rt_fetch(relid, root)->relid;
-	return check_enable_rls(table, InvalidOid, true) != RLS_ENABLED &&
-		(pg_class_aclcheck(table, GetUserId(), ACL_SELECT) == ACLCHECK_OK ||
-		 (column > 0 && pg_attribute_aclcheck(table, column, GetUserId(), ACL_SELECT) == ACLCHECK_OK));
+	return !trust_row_security(table) && trust_may_read(table, columns);
 }
 
 /* May the table have a row that meets this condition on a constant? */
 static bool
-bfindex_ask(Relation index, Node *clause, const Const *key)
+bfindex_probe(Relation index, Node *clause, const Const *key)
 {
 	Oid			type = key->consttype;
 
 	if (key->constisnull)
 		return false;
 	if (IsA(clause, ScalarArrayOpExpr))
-		return bfindex_contains_element(index, key->constvalue, NULL);
+		return bfindex_contains_element(index, get_base_element_type(type), key->constvalue, NULL);
 	return bfindex_contains_any(index, type, &key->constvalue, &key->constisnull, 1, NULL);
 }
 
-/* Does a key come from an outer query, which may ask for many? */
+/* The probability that a key is there of which nothing is known but the column. */
+static double
+bfindex_hit_of_unknown_key(PlannerInfo *root, Node *column)
+{
+	VariableStatData stats;
+	bool		is_default;
+	double		distinct;
+	double		share;
+	double		hit = HIT_OF_UNKNOWN_KEY;
+
+	examine_variable(root, column, 0, &stats);
+	distinct = get_variable_numdistinct(&stats, &is_default);
+	if (!is_default && distinct > 0)
+	{
+		share = 1 / distinct;
+		if (HeapTupleIsValid(stats.statsTuple))
+			share *= 1 - ((Form_pg_statistic) GETSTRUCT(stats.statsTuple))->stanullfrac;
+		hit = Max(hit, Min(share / SHARE_OF_KNOWN_KEY, 1));
+	}
+	ReleaseVariableStats(stats);
+	return hit;
+}
+
+/* Does a key come from an outer query, which may look for many? */
 static bool
 bfindex_key_of_outer_query(Node *node, PlannerInfo *root)
 {
@@ -104,45 +151,76 @@ bfindex_key_of_outer_query(Node *node, PlannerInfo *root)
 	return expression_tree_walker(node, bfindex_key_of_outer_query, (void *) root);
 }
 
-/* The probability that a scan reads the table, the keys that it asks for, and whether it will do so repeatedly. */
-static double
-bfindex_hit_probability(PlannerInfo *root, IndexPath *path, double *keys, bool *repeated)
+/* A condition of the scan. */
+typedef struct BfindexCondition
 {
-	Relation	index = NULL;
-	bool		may_ask = bfindex_may_ask(root, path->indexinfo);
-	double		hit = 1;
+	Node	   *clause;
+	Node	   *column;
+	Node	   *key;			/* or array of keys */
+	double		keys;
+} BfindexCondition;
+
+static BfindexCondition
+bfindex_condition(PlannerInfo *root, const RestrictInfo *qual)
+{
+	BfindexCondition condition = {(Node *) qual->clause};
+
+	if (IsA(qual->clause, ScalarArrayOpExpr))
+	{
+		condition.column = linitial(((ScalarArrayOpExpr *) qual->clause)->args);
+		condition.key = lsecond(((ScalarArrayOpExpr *) qual->clause)->args);
+		condition.keys = bf_estimate_array_length(root, condition.key);
+	}
+	else
+	{
+		condition.column = get_leftop(qual->clause);
+		condition.key = get_rightop(qual->clause);
+		condition.keys = 1;
+	}
+	return condition;
+}
+
+/* What is to be known of a scan. */
+typedef struct BfindexScanCost
+{
+	double		hit;			/* probability that it reads the table */
+	Cost		probes;			/* of the index */
+	bool		repeated;		/* it will be done for many keys, one by one */
+} BfindexScanCost;
+
+/* `most` is the cost of reading the table. */
+static BfindexScanCost
+bfindex_scan_cost(PlannerInfo *root, IndexPath *path, Cost per_probe, Cost most)
+{
+	IndexOptInfo *info = path->indexinfo;
+	Relation	index = info->hypothetical ? NULL : index_open(info->indexoid, NoLock);
+	bool		may_probe = index != NULL && bfindex_may_probe(root, info, index);
+	BfindexScanCost cost = {1};
 	ListCell   *cell;
 
-	*keys = 0;
 	foreach(cell, path->indexclauses)
 	{
-		IndexClause *index_clause = lfirst_node(IndexClause, cell);
 		ListCell   *qual;
 
-		foreach(qual, index_clause->indexquals)
+		foreach(qual, lfirst_node(IndexClause, cell)->indexquals)
 		{
-			Node	   *clause = (Node *) lfirst_node(RestrictInfo, qual)->clause;
-			bool		is_array = IsA(clause, ScalarArrayOpExpr);
-			Node	   *key = is_array ? lsecond(((ScalarArrayOpExpr *) clause)->args) : get_rightop(clause);
-			double		elements = is_array ? bf_estimate_array_length(root, key) : 1;
-			double		one;
+			BfindexCondition condition = bfindex_condition(root, lfirst_node(RestrictInfo, qual));
+			double		hit;
 
-			*keys += elements;
-			*repeated |= bfindex_key_of_outer_query(key, root);
-			if (IsA(key, Const) && may_ask)
-			{
-				if (index == NULL)
-					index = index_open(path->indexinfo->indexoid, NoLock);
-				one = bfindex_ask(index, clause, (Const *) key) ? 1 : BFINDEX_DEFAULT_FPP;
-			}
+			cost.probes += condition.keys * per_probe;
+			cost.repeated |= bfindex_key_of_outer_query(condition.key, root);
+			if (cost.probes >= most)
+				hit = 1;
+			else if (IsA(condition.key, Const) && may_probe)
+				hit = bfindex_probe(index, condition.clause, (Const *) condition.key) ? 1 : BFINDEX_DEFAULT_FPP;
 			else
-				one = 1 - pow(1 - HIT_OF_UNKNOWN_KEY, elements);
-			hit = Min(hit, one);
+				hit = 1 - pow(1 - bfindex_hit_of_unknown_key(root, condition.column), condition.keys);
+			cost.hit = Min(cost.hit, hit);
 		}
 	}
 	if (index != NULL)
 		index_close(index, NoLock);
-	return hit;
+	return cost;
 }
 
 void
@@ -153,27 +231,28 @@ bfindex_costestimate(PlannerInfo *root, IndexPath *path, double loop_count,
 	RelOptInfo *rel = path->indexinfo->rel;
 	double		table_pages = Max(rel->pages, 1);
 	double		tuples = Max(rel->tuples, 1);
-	bool		repeated = loop_count > 1 || path->path.param_info != NULL;
-	double		keys;
-	double		hit = bfindex_hit_probability(root, path, &keys, &repeated);
+	double		hit;
 	double		selected;
 	double		index_random_cost;
 	double		table_page_cost;
 	Cost		cpu_per_tuple = cpu_tuple_cost + Max(rel->baserestrictcost.per_tuple, cpu_operator_cost);
+	BfindexScanCost scan;
 
-	if (repeated)
-		hit = 1;
 	get_tablespace_page_costs(path->indexinfo->reltablespace, &index_random_cost, NULL);
 	get_tablespace_page_costs(rel->reltablespace, NULL, &table_page_cost);
+	scan = bfindex_scan_cost(root, path, index_random_cost + cpu_operator_cost,
+							 table_pages * table_page_cost + tuples * cpu_per_tuple);
+	scan.repeated |= loop_count > 1 || path->path.param_info != NULL;
+	hit = scan.repeated ? 1 : scan.hit;
 
 	selected = Min(2 * hit * table_pages / (2 - hit), tuples);
 	*selectivity = selected / tuples;
 	*startup_cost = 0;
-	*total_cost = keys * (index_random_cost + cpu_operator_cost) +
+	*total_cost = scan.probes +
 		(hit * tuples - Min(selected, hit * tuples)) * cpu_per_tuple + hit * table_pages * cpu_operator_cost;
 
 	/* what the server takes for cached from one loop to the next is not */
-	if (repeated)
+	if (scan.repeated)
 		*total_cost += table_pages * table_page_cost;
 	*correlation = 0;
 	*pages = path->indexinfo->pages;

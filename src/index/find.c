@@ -12,7 +12,7 @@
  *
  * The result is that of "SELECT * FROM table WHERE column = key".  That very query is
  * run where partitions must not be read by themselves: if the user may read the
- * table but not a partition, or if a policy applies to one of them.
+ * table but not a partition or its schema, or if a policy applies to one of them.
  */
 #include "../compat.h"
 
@@ -23,11 +23,9 @@
 #include "funcapi.h"
 #include "lib/stringinfo.h"
 #include "miscadmin.h"
-#include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
-#include "utils/rls.h"
 
 #include "ask.h"
 
@@ -86,14 +84,6 @@ find_in(Oid table, bool only, ReturnSetInfo *result, const char *column, FindKey
 	SPI_freeplan(plan);
 }
 
-/* May the user read this table by itself, as it is read through its parent? */
-static bool
-may_read_alone(Oid table)
-{
-	return pg_class_aclcheck(table, GetUserId(), ACL_SELECT) == ACLCHECK_OK &&
-		check_enable_rls(table, InvalidOid, true) != RLS_ENABLED;
-}
-
 PG_FUNCTION_INFO_V1(bloom_find);
 Datum
 bloom_find(PG_FUNCTION_ARGS)
@@ -142,7 +132,7 @@ bloom_find(PG_FUNCTION_ARGS)
 		if (!ask_table(&asked.tables[i], type, hash))
 			continue;
 		tables = lappend_oid(tables, asked.tables[i].table);
-		alone = may_read_alone(asked.tables[i].table);
+		alone = trust_may_read_by_name(asked.tables[i].table);
 	}
 
 	SPI_connect();

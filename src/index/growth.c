@@ -17,11 +17,11 @@
  * keys at 0.001 that makes four layers and 28 bits a key, where an index built
  * at once has 17.
  *
- * A layer is made by writing its last page: what lies between is a hole in the file,
- * which reads as zeros, and zeros are an empty page.  (Hash indexes extend
- * themselves in the same way.)  So an insert that has to make a layer takes no
- * longer for a large one than for a small one.  Replay writes the same page, which
- * makes the file as long there.
+ * A layer is made by extending the file with zeros, and zeros are an empty page.  The
+ * space on disk is allocated, so that a full disk is an error of the statement that needs
+ * the layer.  (A hole in the file would be filled by later checkpoints, which must not
+ * fail.)  Only statements whose keys belong to a page that is full wait for that.  Replay
+ * writes the last page, which makes the file as long there.
  */
 #include "../compat.h"
 
@@ -44,6 +44,9 @@
  * concerns, and ten more add a tenth to the target.
  */
 #define LEAST_FPP			1e-6
+
+/* The file is extended in steps of this number of pages, 16 MB. */
+#define EXTEND_PAGES		2048
 
 #define GUESSED_PAGES		16	/* of the first layer over an empty table */
 #define FURTHER_PAGES		64	/* of any other, at least */
@@ -105,16 +108,16 @@ layer_keys(Relation index, const BfindexLayer *layer, unsigned number)
 	return keys / sample * layer->pages;
 }
 
-/* The same for all layers. */
+/*
+ * For how many keys a first layer as large as this file would be made; 0 if the file
+ * is not larger than that of an index whose size was guessed.
+ */
 uint64
-bfindex_estimate_keys(Relation index)
+bfindex_room_of_file(double fpp, BlockNumber blocks)
 {
-	BfindexMeta meta = bfindex_read_meta(index);
-	double		keys = 0;
-
-	for (unsigned i = 0; i < meta.layers; i++)
-		keys += layer_keys(index, &meta.layer[i], i);
-	return (uint64) keys;
+	if (blocks <= BFINDEX_META_BLOCK + 1 + GUESSED_PAGES)
+		return 0;
+	return (uint64) (blocks - BFINDEX_META_BLOCK - 1) * layer_for(fpp * KNOWN_SHARE).page_keys;
 }
 
 /* The layer that follows those that an index has. */
@@ -141,20 +144,24 @@ next_layer(Relation index, const BfindexMeta *meta)
 	return layer;
 }
 
-/* Make the file long enough to have this block; what is new reads as zeros. */
+/*
+ * Make the file long enough to have this block.  Some of it may have been left by a process
+ * that was cancelled, or that failed, before it made the layer.
+ */
 static void
 extend_to(Relation index, BlockNumber block)
 {
-	BfAlignedBlock zeros;
+	BlockNumber next;
 
-	if (RelationGetNumberOfBlocks(index) > block)
-		return;					/* left by one who did not come further */
-	memset(&zeros, 0, sizeof(zeros));
-	smgrextend(RelationGetSmgr(index), MAIN_FORKNUM, block, zeros.data, false);
+	while ((next = RelationGetNumberOfBlocks(index)) <= block)
+	{
+		CHECK_FOR_INTERRUPTS();
+		bf_extend_with_zeros(index, next, Min(block - next + 1, EXTEND_PAGES));
+	}
 }
 
 /*
- * See to it that an index has more than `layers` layers.  The caller holds no lock
+ * Ensure that an index has more than `layers` layers.  The caller holds no lock
  * on any of its pages.
  *
  * A layer exists from the moment that the metapage names it.  Should we not get so

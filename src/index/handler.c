@@ -182,6 +182,15 @@ bloomfilter_handler(PG_FUNCTION_ARGS)
 	BF_RETURN_ROUTINE(bfindex_routine);
 }
 
+/* The false-positive rate that an index is, or will be, built for. */
+double
+bfindex_fpp(Relation index)
+{
+	const BfindexOptions *options = (const BfindexOptions *) index->rd_options;
+
+	return options != NULL ? options->fpp : BFINDEX_DEFAULT_FPP;
+}
+
 /* Is the relation an index of this access method, with a file? */
 bool
 bfindex_is(Relation relation)

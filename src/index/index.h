@@ -102,7 +102,6 @@ typedef struct BfindexMeta
 	uint32		magic;
 	uint32		version;
 	double		fpp;			/* target, for all layers together */
-	uint64		layout;			/* of row types in the type of the keys */
 	uint16		layers;
 	uint8		scheme;			/* class of the keys */
 	uint8		class;
@@ -121,7 +120,7 @@ extern BfindexMeta bfindex_read_meta(Relation index);
 extern bool bfindex_layer(Relation index, unsigned number, BfindexLayer *layer);
 extern KeyClass bfindex_class(Relation index);
 extern bool bfindex_has_class_of(Relation index, const KeyType *key);
-extern void bfindex_check_kind_of_keys(Relation index);
+extern void bfindex_check_class(Relation index);
 extern void bfindex_lacks_layer(Relation index);
 extern void bfindex_forget_meta(Relation index);
 extern void bfindex_init_meta_page(Page page, const BfindexMeta *meta);
@@ -134,7 +133,7 @@ extern void bfindex_set_overflow(Relation index, Buffer buffer);
 /* growth.c: how large layers are, and making further ones */
 extern BfindexLayer bfindex_first_layer(double fpp, uint64 capacity, bool known);
 extern void bfindex_grow(Relation index, unsigned layers);
-extern uint64 bfindex_estimate_keys(Relation index);
+extern uint64 bfindex_room_of_file(double fpp, BlockNumber blocks);
 
 /* ----------------------------------------------------------------
  * Keys
@@ -158,13 +157,15 @@ bfindex_line(const BfindexLayer *layer, uint64 hash)
 	return bf_group_line(hash, (uint64) layer->pages * BFINDEX_PAGE_LINES);
 }
 
+extern Oid	bfindex_type_of_keys(Relation index);
 extern KeyType *bfindex_key_type(Relation index, MemoryContext context);
+extern bool bfindex_compares_like_column(Relation index);
 
 /* probe.c: is a key in the index? */
 extern bool bfindex_contains_hash(Relation index, uint64 hash, Snapshot snapshot);
 extern bool bfindex_contains_any(Relation index, Oid type, const Datum *values, const bool *nulls, int n,
 								 Snapshot snapshot);
-extern bool bfindex_contains_element(Relation index, Datum array, Snapshot snapshot);
+extern bool bfindex_contains_element(Relation index, Oid type, Datum array, Snapshot snapshot);
 
 /* ----------------------------------------------------------------
  * The access method
@@ -191,6 +192,7 @@ typedef struct BfindexOptions
 #define BFINDEX_NO_CAPACITY		(-1)
 
 extern void bfindex_define_options(void);
+extern double bfindex_fpp(Relation index);
 extern bool bfindex_is(Relation relation);
 
 extern IndexBuildResult *bfindex_build(Relation heap, Relation index, struct IndexInfo *info);

@@ -108,23 +108,6 @@ bfindex_insert_into(Relation index, const BfindexLayer *layer, unsigned layer_nu
 	return found == BFINDEX_PRESENT || found == BFINDEX_ABSENT;
 }
 
-/*
- * The class of a row, or of what contains one, is that of its columns.  Once the
- * row's type has changed, equal values are hashed in another way than those that
- * the index has.
- */
-static void
-bfindex_check_class(Relation index, const KeyType *key)
-{
-	if (!bfindex_has_class_of(index, key))
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("index \"%s\" was built before the type of its column was changed",
-						RelationGetRelationName(index)),
-				 errdetail("Values of the type are hashed by their columns, and those are others now."),
-				 errhint("REINDEX it.")));
-}
-
 /* What is kept between the rows of one statement. */
 typedef struct BfindexInsertState
 {
@@ -161,8 +144,6 @@ bfindex_insert(Relation index, Datum *values, bool *isnull, ItemPointer tid, Rel
 	state = bfindex_insert_state(index, info);
 	caller = MemoryContextSwitchTo(state->scratch);
 	hash = bfindex_hash(state->key, values[0]);
-	if (state->key->class.code == BF_CLASS_NAMED)
-		bfindex_check_class(index, state->key);
 	MemoryContextSwitchTo(caller);
 	MemoryContextReset(state->scratch);
 

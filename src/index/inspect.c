@@ -16,17 +16,15 @@
 #include "miscadmin.h"
 #include "nodes/execnodes.h"
 #include "storage/predicate.h"
-#include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
-#include "utils/rls.h"
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
 
 #include "../server.h"
 #include "../value.h"
-#include "ask.h"
+#include "trust.h"
 
 /* The share of keys without rows, and the number of layers, that call for REINDEX. */
 #define MUCH_STALE		0.3
@@ -49,7 +47,6 @@ inspect_open(Oid oid)
 {
 	Oid			table = IndexGetRelation(oid, true);
 	Inspected	inspected;
-	AclResult	result;
 
 	if (!OidIsValid(table))
 		ereport(ERROR,
@@ -68,23 +65,14 @@ inspect_open(Oid oid)
 		ereport(ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
 				 errmsg("\"%s\" is not a bloomfilter index", RelationGetRelationName(inspected.index))));
-	if (RELATION_IS_OTHER_TEMP(inspected.index))
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("cannot access temporary indexes of other sessions")));
-	result = pg_class_aclcheck(table, GetUserId(), ACL_SELECT);
-	if (result != ACLCHECK_OK && inspected.index->rd_index->indkey.values[0] > 0)
-		result = pg_attribute_aclcheck(table, inspected.index->rd_index->indkey.values[0], GetUserId(), ACL_SELECT);
-	if (result != ACLCHECK_OK)
-		aclcheck_error(result, get_relkind_objtype(inspected.heap->rd_rel->relkind),
-					   RelationGetRelationName(inspected.heap));
-	if (check_enable_rls(table, InvalidOid, true) == RLS_ENABLED)
+	trust_check_may_read(inspected.heap, trust_index_columns(inspected.index));
+	trust_check_readable(inspected.heap);
+	if (trust_row_security(table))
 		ereport(ERROR,
 				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
 				 errmsg("index \"%s\" cannot be inspected under row-level security",
 						RelationGetRelationName(inspected.index)),
 				 errdetail("It knows the keys of all rows, whether or not a policy shows them to you.")));
-	ask_refuse_in_recovery(inspected.heap);
 
 	/* one that CREATE INDEX CONCURRENTLY has not built, or not yet */
 	if (!inspected.index->rd_index->indisready)
@@ -250,7 +238,7 @@ check_row(Relation index, ItemPointer tid, Datum *values, bool *isnull, bool ali
 		return;
 	caller = MemoryContextSwitchTo(state->scratch);
 	hash = bfindex_hash(state->key, values[0]);
-	if (!bfindex_has_class_of(index, state->key) || !bfindex_contains_hash(index, hash, NULL))
+	if (!bfindex_contains_hash(index, hash, NULL))
 		state->missing++;
 	MemoryContextSwitchTo(caller);
 	MemoryContextReset(state->scratch);
@@ -284,6 +272,7 @@ bloom_index_check(PG_FUNCTION_ARGS)
 	SetUserIdAndSecContext(inspected.heap->rd_rel->relowner, security | SECURITY_RESTRICTED_OPERATION);
 	bf_restrict_search_path();
 	info = BuildIndexInfo(inspected.index); /* computes what is constant */
+	bfindex_check_class(inspected.index);
 	state.key = bfindex_key_type(inspected.index, CurrentMemoryContext);
 	state.scratch = AllocSetContextCreate(CurrentMemoryContext, "bloomfilter index check", ALLOCSET_SMALL_SIZES);
 	info->ii_Concurrent = true; /* to use our snapshot */
@@ -323,6 +312,23 @@ export_layer(Relation index, const BfindexLayer *layer, unsigned number, uint8 *
 	}
 }
 
+/*
+ * A value is tested for keys by their own type: that has to be a type that values can
+ * have, and one that compares keys as the index does.
+ */
+static void
+bfindex_check_exportable(Relation index)
+{
+	Oid			type = TupleDescAttr(RelationGetDescr(index), 0)->atttypid;
+
+	if (!bfindex_compares_like_column(index))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("index \"%s\" does not support the equality operator of type %s",
+						RelationGetRelationName(index), format_type_be(type))));
+	key_type(type, index->rd_indcollation[0], CurrentMemoryContext);
+}
+
 /* The same lines as a value: for functions of filters, for shards, for other programs. */
 PG_FUNCTION_INFO_V1(bloom_index_export);
 Datum
@@ -334,18 +340,19 @@ bloom_index_export(PG_FUNCTION_ARGS)
 	struct varlena *image;
 
 	/* of a partial index: the keys of its rows, which is what was asked for */
-	if (!inspected.index->rd_index->indisvalid || !ask_index_sees_snapshots(inspected.index))
+	if (!inspected.index->rd_index->indisvalid || !trust_sees_snapshots(inspected.index))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("index \"%s\" may lack rows that this transaction can see", RelationGetRelationName(inspected.index)),
 				 errhint("If it is valid, ask in a new transaction; otherwise REINDEX it.")));
-	if (ask_rows_are_elsewhere(RelationGetRelid(inspected.heap)))
+	if (trust_rows_are_elsewhere(RelationGetRelid(inspected.heap)))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("index \"%s\" lacks keys of table \"%s\", whose rows another extension keeps elsewhere",
 						RelationGetRelationName(inspected.index), RelationGetRelationName(inspected.heap)),
 				 errhint("With Citus each shard has an index of its own: use run_command_on_shards() and bloom_union_agg().")));
-	bfindex_check_kind_of_keys(inspected.index);
+	bfindex_check_class(inspected.index);
+	bfindex_check_exportable(inspected.index);
 	PredicateLockRelation(inspected.index, GetActiveSnapshot());
 	memset(&filter, 0, sizeof(filter));
 	filter.header.host = server_host(NULL);

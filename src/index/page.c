@@ -150,20 +150,17 @@ bfindex_has_class_of(Relation index, const KeyType *key)
 {
 	KeyClass	class = bfindex_class(index);
 
-	return key_class_equal(&class, &key->class) && bfindex_cached_meta(index, 0)->layout == key->layout;
+	return key_class_equal(&class, &key->class);
 }
 
 /*
- * The kind of keys follows from the type of the column, though a row type may get other
- * columns: an index that says something else is damaged.
+ * The class of keys follows from the definition of the index.  A metapage that names
+ * another one is damaged.
  */
 void
-bfindex_check_kind_of_keys(Relation index)
+bfindex_check_class(Relation index)
 {
-	const KeyType *key = bfindex_key_type(index, CurrentMemoryContext);
-	KeyClass	class = bfindex_class(index);
-
-	if (key->class.code != BF_CLASS_NONE && key->class.code != class.code)
+	if (!bfindex_has_class_of(index, bfindex_key_type(index, CurrentMemoryContext)))
 		bfindex_damaged(index, BFINDEX_META_BLOCK, "Its class of keys is not that of the column.");
 }
 

@@ -13,20 +13,49 @@
  */
 #include "../compat.h"
 
-#include "access/htup_details.h"
+#include "access/xact.h"
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
 #include "storage/predicate.h"
 #include "utils/array.h"
 #include "utils/lsyscache.h"
+#include "utils/typcache.h"
 
 #include "index.h"
 
-/* How to hash the keys of an index, as its column has them. */
+/*
+ * The type that the keys of an index are hashed as: the one that its operators
+ * compare.  The column can be of another type that has the same representation, such as
+ * varchar for text and regclass for oid; and ALTER TABLE can change one into the other
+ * without a new index file.  Polymorphic operators compare values of the column's type.
+ */
+Oid
+bfindex_type_of_keys(Relation index)
+{
+	Oid			type = index->rd_opcintype[0];
+
+	return type == RECORDOID || IsPolymorphicType(type) ? TupleDescAttr(RelationGetDescr(index), 0)->atttypid : type;
+}
+
+/* How to hash the keys of an index. */
 KeyType *
 bfindex_key_type(Relation index, MemoryContext context)
 {
-	return key_type(TupleDescAttr(RelationGetDescr(index), 0)->atttypid, index->rd_indcollation[0], context);
+	return key_type(bfindex_type_of_keys(index), index->rd_indcollation[0], context);
+}
+
+/*
+ * Does the index compare keys with the equality operator of the column's type?  It does
+ * not if that type has an operator of its own, such as citext, which has the
+ * representation of text.
+ */
+bool
+bfindex_compares_like_column(Relation index)
+{
+	Oid			type = getBaseType(TupleDescAttr(RelationGetDescr(index), 0)->atttypid);
+	TypeCacheEntry *entry = lookup_type_cache(type, TYPECACHE_EQ_OPR);
+
+	return type == index->rd_opcintype[0] || op_in_opfamily(entry->eq_opr, index->rd_opfamily[0]);
 }
 
 /* `snapshot` NULL: the answer will not be relied upon. */
@@ -66,46 +95,45 @@ bfindex_contains_hash(Relation index, uint64 hash, Snapshot snapshot)
 }
 
 /*
- * Does the index have one of these values?  They are of a type that an operator of
- * its family compares with the column.  A value that the index cannot tell about may
- * be there.  Leaves memory behind in the current context.
+ * Does the index have one of these values?  `type` is the one that an operator of the
+ * index compares with the column.  The result is true for values of a class that the
+ * index does not have.  Leaves memory behind in the current context.
+ *
+ * What a serializable scan returns depends on all of the values, also on those after
+ * the first that is found: their pages must be locked, too.
  */
 bool
 bfindex_contains_any(Relation index, Oid type, const Datum *values, const bool *nulls, int n, Snapshot snapshot)
 {
-	Oid			column = TupleDescAttr(RelationGetDescr(index), 0)->atttypid;
+	bool		all = snapshot != NULL && IsolationIsSerializable();
+	bool		found = false;
 	KeyType    *key;
-	bool		is_row;
 
-	/* operators of polymorphic types compare values of the column's own type */
 	if (!OidIsValid(type) || type == RECORDOID || IsPolymorphicType(type))
-		type = column;
-	is_row = type_is_rowtype(getBaseType(type));
+		type = bfindex_type_of_keys(index);
 	key = key_type(type, index->rd_indcollation[0], CurrentMemoryContext);
-	for (int i = 0; i < n; i++)
+	if (!bfindex_has_class_of(index, key))
 	{
-		uint64		hash;
-
-		CHECK_FOR_INTERRUPTS();
-		if (nulls[i])
-			continue;
-
-		/* a row of another type than the column's can be equal nevertheless */
-		if (is_row && HeapTupleHeaderGetTypeId(DatumGetHeapTupleHeader(values[i])) != getBaseType(column))
-			return true;
-		hash = bfindex_hash(key, values[i]);
-		if (!bfindex_has_class_of(index, key) || bfindex_contains_hash(index, hash, snapshot))
-			return true;
+		/* unless it is damaged, the operator was added to ours by somebody else */
+		bfindex_check_class(index);
+		if (snapshot != NULL)
+			PredicateLockRelation(index, snapshot);
+		return true;
 	}
-	return false;
+	for (int i = 0; i < n && (all || !found); i++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (!nulls[i])
+			found |= bfindex_contains_hash(index, bfindex_hash(key, values[i]), snapshot);
+	}
+	return found;
 }
 
 /* Does it have an element of this array? */
 bool
-bfindex_contains_element(Relation index, Datum array, Snapshot snapshot)
+bfindex_contains_element(Relation index, Oid type, Datum array, Snapshot snapshot)
 {
 	ArrayType  *elements = DatumGetArrayTypeP(array);
-	Oid			type = ARR_ELEMTYPE(elements);
 	Datum	   *values;
 	bool	   *nulls;
 	int			n;
@@ -113,7 +141,7 @@ bfindex_contains_element(Relation index, Datum array, Snapshot snapshot)
 	bool		by_value;
 	char		align;
 
-	get_typlenbyvalalign(type, &length, &by_value, &align);
-	deconstruct_array(elements, type, length, by_value, align, &values, &nulls, &n);
+	get_typlenbyvalalign(ARR_ELEMTYPE(elements), &length, &by_value, &align);
+	deconstruct_array(elements, ARR_ELEMTYPE(elements), length, by_value, align, &values, &nulls, &n);
 	return bfindex_contains_any(index, type, values, nulls, n, snapshot);
 }

@@ -50,7 +50,7 @@ bfindex_may_match(IndexScanDesc scan, ScanKey key)
 	if (key->sk_flags & SK_ISNULL)
 		return false;
 	if (key->sk_flags & SK_SEARCHARRAY)
-		return bfindex_contains_element(scan->indexRelation, key->sk_argument, scan->xs_snapshot);
+		return bfindex_contains_element(scan->indexRelation, key->sk_subtype, key->sk_argument, scan->xs_snapshot);
 	return bfindex_contains_any(scan->indexRelation, key->sk_subtype, &key->sk_argument, &not_null, 1,
 								scan->xs_snapshot);
 }
