@@ -268,7 +268,7 @@ SELECT (SELECT count(*) FROM related WHERE v = 'later') AS as_citext, (SELECT co
        (SELECT bool_or(line ~ 'related_v') FROM plan('SELECT * FROM related WHERE v::text = ''later''') line) AS used_as_text,
        bloom_index_contains('related', 'v', 'nothing') AS cannot_tell, bloom_index_check('related_v');
 SELECT outcome('SELECT bloom_index_export(''related_v'')');
-\set VERBOSITY terse
+\set VERBOSITY sqlstate
 CREATE INDEX related_v2 ON related USING bloomfilter (v);
 VACUUM FULL related;
 \set VERBOSITY default
@@ -278,7 +278,9 @@ DROP INDEX related_v, related_v2;
 -- another operator class means another index, or none
 ALTER TABLE related ALTER k TYPE bigint;
 SELECT bloom_index_check('related_k'), bloom_index_contains('related', 'k', 4) AS no;
+\set VERBOSITY sqlstate
 ALTER TABLE related ALTER k TYPE mood USING 'sad';
+\set VERBOSITY default
 
 -- options count when the index is built the next time
 ALTER INDEX declared_k SET (fpp = 0.2, capacity = 200000);

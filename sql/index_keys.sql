@@ -145,8 +145,9 @@ SELECT bloom_index_check('long_keys_k'), (SELECT count(*) FROM long_keys WHERE k
 -- after it.  An expression of their columns serves.
 CREATE TABLE rows (k pair);
 INSERT INTO rows SELECT row(n, 'b' || n)::pair FROM generate_series(1, 100) n;
+\set VERBOSITY sqlstate
 CREATE INDEX rows_k ON rows USING bloomfilter (k);
-\echo :LAST_ERROR_SQLSTATE
+\set VERBOSITY default
 CREATE INDEX rows_b ON rows USING bloomfilter (((k).b));
 CREATE INDEX rows_both ON rows USING bloomfilter (((k).a || ' ' || (k).b));
 ALTER TYPE pair ADD ATTRIBUTE c int;
