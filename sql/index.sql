@@ -191,6 +191,10 @@ SELECT missed('parted', 60);
 -- a sibling that is being rebuilt itself has no size yet: ALTER TABLE rebuilds the indexes of all partitions
 TRUNCATE parted_1;
 SELECT capacity > 120000 AS large, keys FROM bloom_index_stats('parted_1_k_idx');
+-- partitions without rows do not keep each other's indexes large
+TRUNCATE parted;
+REINDEX TABLE parted;
+SELECT max(capacity) > 120000 AS large, sum(keys) AS keys FROM pg_partition_tree('parted_k'), bloom_index_stats(relid) WHERE isleaf;
 CREATE TABLE rebuilt (k int, day int) PARTITION BY LIST (day);
 CREATE TABLE rebuilt_1 PARTITION OF rebuilt FOR VALUES IN (1);
 CREATE TABLE rebuilt_2 PARTITION OF rebuilt FOR VALUES IN (2);
@@ -267,6 +271,9 @@ SELECT (SELECT count(*) FROM related WHERE v = 'later') AS as_citext, (SELECT co
        (SELECT bool_or(line ~ 'related_v') FROM plan('SELECT * FROM related WHERE v = ''later''') line) AS used_as_citext,
        (SELECT bool_or(line ~ 'related_v') FROM plan('SELECT * FROM related WHERE v::text = ''later''') line) AS used_as_text,
        bloom_index_contains('related', 'v', 'nothing') AS cannot_tell, bloom_index_check('related_v');
+-- bloom_find compares as the column does
+SELECT (SELECT count(*) FROM bloom_find(NULL::related, 'v', 'later')) AS literal, (SELECT count(*) FROM bloom_find(NULL::related, 'v', 'Later'::text)) AS text,
+       (SELECT count(*) FROM bloom_find(NULL::related, 'v', 'lAter'::citext)) AS citext, (SELECT count(*) FROM bloom_find(NULL::related, 'v', 'nothing')) AS none;
 SELECT outcome('SELECT bloom_index_export(''related_v'')');
 \set VERBOSITY sqlstate
 CREATE INDEX related_v2 ON related USING bloomfilter (v);

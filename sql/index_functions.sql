@@ -256,6 +256,17 @@ SET ROLE index_functions_reader;
 SELECT (SELECT count(*) FROM hidden WHERE k = 5) AS query, (SELECT count(*) FROM bloom_find(NULL::hidden, 'k', 5)) AS find;
 RESET ROLE;
 
+-- a table in a schema that the user may not use: SELECT alone does not open its index, whose OID anyone can find
+CREATE TABLE index_functions_hidden.alone AS SELECT 5 AS k;
+CREATE INDEX alone_k ON index_functions_hidden.alone USING bloomfilter (k);
+GRANT SELECT ON index_functions_hidden.alone TO index_functions_reader;
+SELECT 'index_functions_hidden.alone'::regclass::oid AS alone, 'index_functions_hidden.alone_k'::regclass::oid AS alone_k \gset
+SET ROLE index_functions_reader;
+SELECT outcome('SELECT k FROM index_functions_hidden.alone') AS query, outcome(format('SELECT bloom_index_contains(%s, ''k'', 5)', :alone)) AS contains,
+       outcome(format('SELECT keys FROM bloom_index_stats(%s)', :alone_k)) AS stats, outcome(format('SELECT bloom_index_check(%s)', :alone_k)) AS "check",
+       outcome(format('SELECT bloom_contains(bloom_index_export(%s), 5)', :alone_k)) AS export;
+RESET ROLE;
+
 -- what a query could not read either: a materialized view without data; specs/index_temporary.spec has temporary tables of others
 CREATE MATERIALIZED VIEW unpopulated AS SELECT 5 AS k WITH NO DATA;
 CREATE INDEX unpopulated_k ON unpopulated USING bloomfilter (k);

@@ -172,6 +172,28 @@ GRANT SELECT ON facts, parted TO index_plans_reader;
 SET ROLE index_plans_reader;
 SELECT costs_differ('SELECT * FROM facts WHERE k = KEY') AS granted, costs_differ('SELECT * FROM parted WHERE k = -KEY + 10') AS parent_granted;
 RESET ROLE;
+-- nor who may not use the schema of the table, and so reads it only through a view
+REVOKE USAGE ON SCHEMA index_plans FROM index_plans_reader;
+CREATE SCHEMA index_plans_open;
+GRANT USAGE ON SCHEMA index_plans_open TO index_plans_reader;
+CREATE VIEW index_plans_open.plain AS SELECT * FROM facts WHERE other < 50;
+CREATE VIEW index_plans_open.barrier WITH (security_barrier) AS SELECT * FROM facts WHERE other < 50;
+GRANT SELECT ON index_plans_open.plain, index_plans_open.barrier TO index_plans_reader;
+CREATE FUNCTION index_plans_open.cost(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+  line text;
+BEGIN
+  EXECUTE 'EXPLAIN ' || query INTO line;
+  RETURN line;
+END $$;
+SET ROLE index_plans_reader;
+SELECT name, index_plans_open.cost(format('SELECT * FROM index_plans_open.%s WHERE k = 5', name)) = index_plans_open.cost(format('SELECT * FROM index_plans_open.%s WHERE k = 50', name)) AS same_cost
+FROM (VALUES ('plain'), ('barrier')) v(name);
+RESET ROLE;
+SET client_min_messages = warning;
+DROP SCHEMA index_plans_open CASCADE;
+RESET client_min_messages;
+GRANT USAGE ON SCHEMA index_plans TO index_plans_reader;
 -- nor about a column of the predicate that they may not read
 CREATE TABLE graded (k int, grade int, filler text);
 INSERT INTO graded SELECT n * 10, n % 100, repeat('x', 50) FROM generate_series(1, 50000) n;

@@ -320,8 +320,8 @@ room_of_sibling_index(Oid oid, const char *column)
 
 /*
  * The room that the largest sibling of a partition has: a new partition will often
- * become as large.  A sibling that is locked by others is passed over; so is the
- * default partition, which is like no other.
+ * become as large.  Siblings that others have locked are passed over, as is the default
+ * partition, and those without rows, whose indexes may themselves have followed a sibling.
  */
 static uint64
 room_of_siblings(Relation heap, Relation index)
@@ -348,7 +348,8 @@ room_of_siblings(Relation heap, Relation index)
 		table = try_table_open(sibling, NoLock);
 		if (table == NULL)
 			continue;
-		if (table->rd_rel->relkind == RELKIND_RELATION && !RELATION_IS_OTHER_TEMP(table))
+		if (table->rd_rel->relkind == RELKIND_RELATION && !RELATION_IS_OTHER_TEMP(table) &&
+			RelationGetNumberOfBlocks(table) > 0)
 		{
 			ListCell   *index_cell;
 

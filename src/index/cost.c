@@ -69,19 +69,17 @@ columns_of_parent(const AppendRelInfo *child, const Bitmapset *columns)
 }
 
 /*
- * May the planner probe the index?  The result shows in EXPLAIN, so only if the current
- * user could do so directly, whoever the owner of a view may be, and not past a security
- * barrier.  The privileges to a partition are those to the table that the query names.
+ * May the planner probe the index?  The result shows in EXPLAIN.  So the current user must
+ * be able to read the key in a query of the table itself, even if this query reads the
+ * table through a view with the privileges of the view's owner.  The privileges to a
+ * partition are those to the table that the query names.
  */
 static bool
 bfindex_may_probe(PlannerInfo *root, IndexOptInfo *info, Relation index)
 {
 	Index		relid = info->rel->relid;
 	Bitmapset  *columns = trust_index_columns(index);
-	Oid			table;
 
-	if (root->qual_security_level > 0)
-		return false;
 	while (root->append_rel_array != NULL && root->append_rel_array[relid] != NULL)
 	{
 		AppendRelInfo *child = root->append_rel_array[relid];
@@ -91,8 +89,7 @@ bfindex_may_probe(PlannerInfo *root, IndexOptInfo *info, Relation index)
 		columns = columns_of_parent(child, columns);
 		relid = child->parent_relid;
 	}
-	table = planner_rt_fetch(relid, root)->relid;
-	return !trust_row_security(table) && trust_may_read(table, columns);
+	return trust_may_read(planner_rt_fetch(relid, root)->relid, columns);
 }
 
 /* May the table have a row that meets this condition on a constant? */

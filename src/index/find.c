@@ -16,7 +16,10 @@
  */
 #include "../compat.h"
 
+#include "access/htup_details.h"
 #include "access/table.h"
+#include "catalog/pg_namespace.h"
+#include "catalog/pg_operator.h"
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
 #include "executor/tstoreReceiver.h"
@@ -26,6 +29,8 @@
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
+#include "utils/syscache.h"
+#include "utils/typcache.h"
 
 #include "ask.h"
 
@@ -37,6 +42,32 @@ typedef struct FindKey
 } FindKey;
 
 /*
+ * Append "= key" with the equality operator of the column's type.  A literal has come to us
+ * as text: a type that compares otherwise, such as char(n) or citext, needs it as its own.
+ */
+static void
+append_condition(StringInfo query, Oid column_type)
+{
+	Oid			type = getBaseType(column_type);
+	HeapTuple	type_tuple = SearchSysCache1(TYPEOID, ObjectIdGetDatum(type));
+	HeapTuple	tuple = SearchSysCache1(OPEROID, ObjectIdGetDatum(lookup_type_cache(type, TYPECACHE_EQ_OPR)->eq_opr));
+	Form_pg_type form = (Form_pg_type) GETSTRUCT(type_tuple);
+	Form_pg_operator equal;
+
+	if (!HeapTupleIsValid(tuple))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_FUNCTION),
+				 errmsg("could not identify an equality operator for type %s", format_type_be(type))));
+	equal = (Form_pg_operator) GETSTRUCT(tuple);
+	appendStringInfo(query, " OPERATOR(%s.%s) $1", quote_identifier(get_namespace_name(equal->oprnamespace)),
+					 NameStr(equal->oprname));
+	if (type == BPCHAROID || equal->oprnamespace != PG_CATALOG_NAMESPACE)
+		appendStringInfo(query, "::%s", quote_qualified_identifier(get_namespace_name(form->typnamespace), NameStr(form->typname)));
+	ReleaseSysCache(tuple);
+	ReleaseSysCache(type_tuple);
+}
+
+/*
  * The query, as text: columns by name in the order of the row type, so that a
  * partition may have them in another; dropped ones are NULL.  Everything is named
  * with its schema.
@@ -45,7 +76,6 @@ static char *
 find_query(Oid table, bool only, TupleDesc row, const char *column)
 {
 	StringInfoData query;
-	Oid			column_type = get_atttype(table, get_attnum(table, column));
 
 	initStringInfo(&query);
 	appendStringInfoString(&query, "SELECT ");
@@ -56,11 +86,10 @@ find_query(Oid table, bool only, TupleDesc row, const char *column)
 		appendStringInfo(&query, "%s%s", i > 0 ? ", " : "",
 						 attribute->attisdropped ? "NULL::pg_catalog.int4" : quote_identifier(NameStr(attribute->attname)));
 	}
-
-	/* a literal that is meant for char(n) has come to us as text */
-	appendStringInfo(&query, " FROM %s%s WHERE %s OPERATOR(pg_catalog.=) $1%s", only ? "ONLY " : "",
+	appendStringInfo(&query, " FROM %s%s WHERE %s", only ? "ONLY " : "",
 					 quote_qualified_identifier(get_namespace_name(get_rel_namespace(table)), get_rel_name(table)),
-					 quote_identifier(column), getBaseType(column_type) == BPCHAROID ? "::pg_catalog.bpchar" : "");
+					 quote_identifier(column));
+	append_condition(&query, get_atttype(table, get_attnum(table, column)));
 	return query.data;
 }
 
@@ -132,7 +161,7 @@ bloom_find(PG_FUNCTION_ARGS)
 		if (!ask_table(&asked.tables[i], type, hash))
 			continue;
 		tables = lappend_oid(tables, asked.tables[i].table);
-		alone = trust_may_read_by_name(asked.tables[i].table);
+		alone = trust_may_read(asked.tables[i].table, NULL);
 	}
 
 	SPI_connect();

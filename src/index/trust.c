@@ -8,8 +8,9 @@
  *
  * Privileges.  The contents of an index tell about every column that its key, its
  * expression and its predicate refer to: a partial index on (name) WHERE salary > 900
- * tells who earns more than 900.  A user must be able to SELECT all of those
- * columns.  An index has the keys of all rows, so it is closed to users to whom row-level
+ * tells who earns more than 900.  A user must be able to SELECT all of those columns, and
+ * must have USAGE of the table's schema: with SELECT alone, a table cannot be named in a
+ * query.  An index has the keys of all rows, so it is closed to users to whom row-level
  * security applies.
  *
  * Reliance.  That an index lacks a key is believed only if it has an entry for every row
@@ -93,6 +94,12 @@ trust_index_columns(Relation index)
 }
 
 static AclResult
+check_schema(Oid table)
+{
+	return bf_namespace_aclcheck(get_rel_namespace(table), GetUserId(), ACL_USAGE);
+}
+
+static AclResult
 check_columns(Oid table, const Bitmapset *columns)
 {
 	AclResult	result = pg_class_aclcheck(table, GetUserId(), ACL_SELECT);
@@ -112,29 +119,28 @@ check_columns(Oid table, const Bitmapset *columns)
 	return result;
 }
 
-/* May the current user read the table, or at least all of these columns? */
+/*
+ * May the current user read these columns of all rows in a query that names the table?
+ * NULL stands for all columns.
+ */
 bool
 trust_may_read(Oid table, const Bitmapset *columns)
 {
-	return check_columns(table, columns) == ACLCHECK_OK;
+	return check_schema(table) == ACLCHECK_OK && check_columns(table, columns) == ACLCHECK_OK &&
+		!trust_row_security(table);
 }
 
-/* The same; an error if not. */
+/* Raise the error of a query that reads these columns, if the current user may not. */
 void
 trust_check_may_read(Relation table, const Bitmapset *columns)
 {
-	AclResult	result = check_columns(RelationGetRelid(table), columns);
+	AclResult	result = check_schema(RelationGetRelid(table));
 
 	if (result != ACLCHECK_OK)
+		aclcheck_error(result, OBJECT_SCHEMA, get_namespace_name(RelationGetNamespace(table)));
+	result = check_columns(RelationGetRelid(table), columns);
+	if (result != ACLCHECK_OK)
 		aclcheck_error(result, get_relkind_objtype(table->rd_rel->relkind), RelationGetRelationName(table));
-}
-
-/* May the current user name this table in a query of its own, and read all of its rows and columns? */
-bool
-trust_may_read_by_name(Oid table)
-{
-	return bf_namespace_aclcheck(get_rel_namespace(table), GetUserId(), ACL_USAGE) == ACLCHECK_OK &&
-		pg_class_aclcheck(table, GetUserId(), ACL_SELECT) == ACLCHECK_OK && !trust_row_security(table);
 }
 
 /* Does row-level security apply to the current user? */

@@ -14,7 +14,6 @@ extern Bitmapset *trust_index_columns(Relation index);
 extern Bitmapset *trust_column(AttrNumber column);
 extern bool trust_may_read(Oid table, const Bitmapset *columns);
 extern void trust_check_may_read(Relation table, const Bitmapset *columns);
-extern bool trust_may_read_by_name(Oid table);
 extern bool trust_row_security(Oid table);
 
 /* Tables and indexes that can be read now, and that have all rows. */
