@@ -250,14 +250,14 @@ ask_table(const AskedTable *table, const KeyType *key, uint64 hash)
 
 	if (index == NULL)
 		return true;
-	if (likely(bfindex_has_class_of(index, key)))
+	if (likely(index_key_class_matches(bfindex_class(index), key)))
 		result = bfindex_contains_hash(index, hash, GetActiveSnapshot());
 	else
 	{
 		KeyClass	of_index;
 
 		bfindex_check_class(index);
-		of_index = bfindex_class(index);
+		of_index = index_key_class(bfindex_class(index));
 		if (of_index.name_length > 0)
 			of_index.name = pnstrdup(of_index.name, of_index.name_length);
 		key_class_check(&of_index, &key->class);
@@ -317,7 +317,7 @@ bloom_index_contains(PG_FUNCTION_ARGS)
 {
 	AskCall    *call = ask_call(fcinfo);
 	KeyType    *key = key_type_of_call(fcinfo, 2, &call->key);
-	uint64		hash = bfindex_hash(key, PG_GETARG_DATUM(2));
+	uint64		hash = bfindex_hash(key_hash(key, PG_GETARG_DATUM(2)));
 
 	PG_RETURN_BOOL(ask_any(&call->asked, key, hash));
 }
@@ -335,7 +335,7 @@ bloom_index_contains_each(PG_FUNCTION_ARGS)
 	{
 		CHECK_FOR_INTERRUPTS();
 		answers[i] = BoolGetDatum(!keys.nulls[i] &&
-								  ask_any(&call->asked, call->key, bf_group_hash(*hash, 0)));
+								  ask_any(&call->asked, call->key, bfindex_hash(*hash)));
 		hash += !keys.nulls[i];
 	}
 	if (keys.items == 0)
@@ -350,7 +350,7 @@ bloom_index_partitions(PG_FUNCTION_ARGS)
 {
 	AskCall    *call = ask_call(fcinfo);
 	KeyType    *key = key_type_of_call(fcinfo, 2, &call->key);
-	uint64		hash = bfindex_hash(key, PG_GETARG_DATUM(2));
+	uint64		hash = bfindex_hash(key_hash(key, PG_GETARG_DATUM(2)));
 	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
 
 	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);

@@ -24,10 +24,7 @@
 #include "catalog/index.h"
 #include "catalog/partition.h"
 #include "catalog/pg_inherits.h"
-#include "catalog/pg_opfamily.h"
-#include "commands/extension.h"
 #include "commands/progress.h"
-#include "catalog/dependency.h"
 #include "miscadmin.h"
 #include "nodes/execnodes.h"
 #include "partitioning/partdesc.h"
@@ -78,8 +75,7 @@ typedef struct RunHead
 
 typedef struct Collection
 {
-	KeyType    *key;
-	MemoryContext scratch;		/* for hashing one value */
+	IndexKeyHasher *hasher;
 	double		rows;
 
 	/* in memory */
@@ -153,19 +149,13 @@ static void
 collection_add(Relation index, ItemPointer tid, Datum *values, bool *isnull, bool alive, void *arg)
 {
 	Collection *collection = arg;
-	MemoryContext caller;
-	uint64		hash;
 
 	if (isnull[0])
 		return;
-	caller = MemoryContextSwitchTo(collection->scratch);
-	hash = bfindex_hash(collection->key, values[0]);
-	MemoryContextSwitchTo(caller);
-	MemoryContextReset(collection->scratch);
 	collection->rows += 1;
 	if (collection->n == collection->room)
 		collection_make_room(collection);
-	collection->hashes[collection->n++] = hash;
+	collection->hashes[collection->n++] = bfindex_hash(index_key_hash(collection->hasher, values[0]));
 }
 
 /* The next hash of a run; false at its end. */
@@ -365,18 +355,13 @@ room_of_siblings(Relation heap, Relation index)
 static BfindexMeta
 bfindex_new_meta(Relation heap, Relation index, const KeyType *key, uint64 keys)
 {
-	const KeyClass *class = &key->class;
 	const BfindexOptions *options = (const BfindexOptions *) index->rd_options;
 	BfindexMeta meta = {BFINDEX_META_MAGIC, BFINDEX_VERSION};
 	uint64		capacity = HEAD_ROOM(keys);
 	bool		declared = options != NULL && options->capacity != BFINDEX_NO_CAPACITY;
 
 	meta.fpp = bfindex_fpp(index);
-	meta.scheme = class->scheme;
-	meta.class = class->code;
-	meta.name_length = class->name_length;
-	if (class->name_length > 0)
-		memcpy(meta.name, class->name, class->name_length);
+	index_key_class_set(&meta.class, key);
 	meta.layers = 1;
 
 	if (declared)
@@ -435,39 +420,6 @@ bfindex_write(Relation index, ForkNumber fork, const BfindexMeta *meta, Collecti
 		log_newpage_range(index, fork, 0, layer->first + layer->pages, true);
 }
 
-/* Can keys of this type be in an index?  An error if not. */
-static void
-bfindex_check_key(Relation index, const KeyType *key)
-{
-	Oid			extension = getExtensionOfObject(OperatorFamilyRelationId, index->rd_opfamily[0]);
-	char	   *name = OidIsValid(extension) ? get_extension_name(extension) : NULL;
-	const char *type = format_type_be(TupleDescAttr(RelationGetDescr(index), 0)->atttypid);
-
-	if (name == NULL || strcmp(name, "bloomfilter") != 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("access method \"bloomfilter\" supports only its own operator classes"),
-				 errdetail("It hashes keys by their type, which need not agree with the operators of another class.")));
-	if (key->class.scheme != BF_SCHEME_CANONICAL)
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("values of type %s cannot be keys of a bloomfilter index", type),
-				 errdetail("They are hashed by a function of another extension, which may change with its version."),
-				 errhint("Index an expression of a built-in type, such as lower(column::text).")));
-	if (key->can_change != NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("values of type %s cannot be keys of a bloomfilter index", type),
-				 errdetail("%s", key->can_change),
-				 errhint("Index an expression of a built-in type.")));
-	if (!bfindex_compares_like_column(index))
-		ereport(WARNING,
-				(errmsg("index \"%s\" does not support the equality operator of type %s",
-						RelationGetRelationName(index), type),
-				 errdetail("It compares values as type %s.", format_type_be(index->rd_opcintype[0])),
-				 errhint("Index an expression of a built-in type, such as lower(column::text).")));
-}
-
 IndexBuildResult *
 bfindex_build(Relation heap, Relation index, struct IndexInfo *info)
 {
@@ -481,9 +433,8 @@ bfindex_build(Relation heap, Relation index, struct IndexInfo *info)
 
 	if (RelationGetNumberOfBlocks(index) != 0)
 		elog(ERROR, "index \"%s\" already contains data", RelationGetRelationName(index));
-	collection.key = bfindex_key_type(index, context);
-	bfindex_check_key(index, collection.key);
-	collection.scratch = AllocSetContextCreate(context, "bloomfilter index key", ALLOCSET_SMALL_SIZES);
+	collection.hasher = index_key_hasher(index, context);
+	index_key_check(index, collection.hasher->type);
 	collection.most = Min((uint64) maintenance_work_mem * 1024 / 2 / sizeof(uint64), MAX_IN_MEMORY);
 	collection.room = FIRST_IN_MEMORY;
 	collection.hashes = palloc(collection.room * sizeof(uint64));
@@ -493,7 +444,7 @@ bfindex_build(Relation heap, Relation index, struct IndexInfo *info)
 	pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE, PHASE_SORT);
 	keys = collection_finish(&collection);
 	pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE, PHASE_WRITE);
-	meta = bfindex_new_meta(heap, index, collection.key, keys);
+	meta = bfindex_new_meta(heap, index, collection.hasher->type, keys);
 	bfindex_write(index, MAIN_FORKNUM, &meta, &collection);
 	bfindex_forget_meta(index);
 
@@ -511,7 +462,7 @@ bfindex_build(Relation heap, Relation index, struct IndexInfo *info)
 void
 bfindex_buildempty(Relation index)
 {
-	KeyType    *key = bfindex_key_type(index, CurrentMemoryContext);
+	KeyType    *key = index_key_type(index, CurrentMemoryContext);
 	BfindexMeta meta = bfindex_new_meta(NULL, index, key, 0);
 	Collection	nothing = {0};
 

@@ -96,13 +96,11 @@ bfindex_may_probe(PlannerInfo *root, IndexOptInfo *info, Relation index)
 static bool
 bfindex_probe(Relation index, Node *clause, const Const *key)
 {
-	Oid			type = key->consttype;
+	bool		is_array = IsA(clause, ScalarArrayOpExpr);
+	Oid			type = is_array ? get_base_element_type(key->consttype) : key->consttype;
+	IndexKeyList keys = index_key_list(index, type, key->constvalue, key->constisnull, is_array);
 
-	if (key->constisnull)
-		return false;
-	if (IsA(clause, ScalarArrayOpExpr))
-		return bfindex_contains_element(index, get_base_element_type(type), key->constvalue, NULL);
-	return bfindex_contains_any(index, type, &key->constvalue, &key->constisnull, 1, NULL);
+	return bfindex_contains_any(index, &keys, NULL);
 }
 
 /* The probability that a key is there of which nothing is known but the column. */

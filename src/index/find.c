@@ -154,7 +154,7 @@ bloom_find(PG_FUNCTION_ARGS)
 	InitMaterializedSRF(fcinfo, 0);
 	type = key_type_of_argument(fcinfo, 2);
 	key = (FindKey) {get_fn_expr_argtype(fcinfo->flinfo, 2), PG_GETARG_DATUM(2)};
-	hash = bfindex_hash(type, key.value);
+	hash = bfindex_hash(key_hash(type, key.value));
 	for (int i = 0; i < asked.n && !asked.secured && alone; i++)
 	{
 		CHECK_FOR_INTERRUPTS();

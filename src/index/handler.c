@@ -1,34 +1,19 @@
 /*
  * handler.c
- *		The access method as the server sees it: properties, options, operator
- *		classes, vacuum.
+ *		The access method as the server sees it: properties, options, vacuum.
  */
 #include "../compat.h"
 
-#include "access/amvalidate.h"
-#include "access/htup_details.h"
 #include "access/reloptions.h"
-#include "catalog/pg_am.h"
-#include "catalog/pg_amop.h"
-#include "catalog/pg_amproc.h"
-#include "catalog/pg_opclass.h"
-#include "catalog/pg_opfamily.h"
-#include "catalog/pg_type.h"
+#include "catalog/pg_class.h"
 #include "commands/vacuum.h"
 #include "miscadmin.h"
-#include "utils/builtins.h"
 #include "utils/guc.h"
-#include "utils/lsyscache.h"
-#include "utils/regproc.h"
-#include "utils/syscache.h"
 
 #include "index.h"
 #include "teststop.h"
 
 PG_FUNCTION_INFO_V1(bloomfilter_handler);
-
-/* The only strategy: equality. */
-#define EQUAL_STRATEGY	1
 
 /* ----------------------------------------------------------------
  * Options
@@ -59,60 +44,6 @@ bfindex_options(Datum reloptions, bool validate)
 
 	return build_reloptions(reloptions, validate, bfindex_options_kind, sizeof(BfindexOptions),
 							options, lengthof(options));
-}
-
-/* ----------------------------------------------------------------
- * Operator classes
- * ----------------------------------------------------------------
- */
-
-/*
- * Is an operator class as the access method wants it?  All operators of its family
- * are equality, and there are no support functions: keys are hashed by their
- * type.
- */
-static bool
-bfindex_validate(Oid opclass)
-{
-	HeapTuple	tuple = SearchSysCache1(CLAOID, ObjectIdGetDatum(opclass));
-	Form_pg_opclass class;
-	CatCList   *operators;
-	CatCList   *functions;
-	bool		found = false;
-	bool		valid = true;
-
-	if (!HeapTupleIsValid(tuple))
-		elog(ERROR, "cache lookup failed for operator class %u", opclass);
-	class = (Form_pg_opclass) GETSTRUCT(tuple);
-	operators = SearchSysCacheList1(AMOPSTRATEGY, ObjectIdGetDatum(class->opcfamily));
-	functions = SearchSysCacheList1(AMPROCNUM, ObjectIdGetDatum(class->opcfamily));
-	for (int i = 0; i < operators->n_members; i++)
-	{
-		Form_pg_amop operator = (Form_pg_amop) GETSTRUCT(&operators->members[i]->tuple);
-
-		if (operator->amopstrategy != EQUAL_STRATEGY || operator->amoppurpose != AMOP_SEARCH ||
-			!check_amop_signature(operator->amopopr, BOOLOID, operator->amoplefttype, operator->amoprighttype))
-		{
-			ereport(INFO,
-					(errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
-					 errmsg("operator class \"%s\" of access method %s contains an operator that is not equality: %s",
-							NameStr(class->opcname), "bloomfilter", format_operator(operator->amopopr))));
-			valid = false;
-		}
-		found |= operator->amoplefttype == class->opcintype && operator->amoprighttype == class->opcintype;
-	}
-	if (!found || functions->n_members > 0)
-	{
-		ereport(INFO,
-				(errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
-				 errmsg("operator class \"%s\" of access method %s lacks equality of its type, or has support functions",
-						NameStr(class->opcname), "bloomfilter")));
-		valid = false;
-	}
-	ReleaseCatCacheList(functions);
-	ReleaseCatCacheList(operators);
-	ReleaseSysCache(tuple);
-	return valid;
 }
 
 /* ----------------------------------------------------------------
@@ -157,7 +88,7 @@ bfindex_vacuumcleanup(IndexVacuumInfo *info, IndexBulkDeleteResult *result)
  */
 static const IndexAmRoutine bfindex_routine = {
 	.type = T_IndexAmRoutine,
-	.amstrategies = EQUAL_STRATEGY,
+	.amstrategies = INDEX_KEY_EQUAL,
 	.amsearcharray = true,
 	.ampredlocks = true,
 	.amparallelvacuumoptions = VACUUM_OPTION_NO_PARALLEL,
@@ -169,7 +100,7 @@ static const IndexAmRoutine bfindex_routine = {
 	.amcostestimate = bfindex_costestimate,
 	.amoptions = bfindex_options,
 	.ambuildphasename = bfindex_buildphasename,
-	.amvalidate = bfindex_validate,
+	.amvalidate = index_key_validate,
 	.ambeginscan = bfindex_beginscan,
 	.amrescan = bfindex_rescan,
 	.amgetbitmap = bfindex_getbitmap,

@@ -29,7 +29,7 @@
 #include "utils/snapshot.h"
 
 #include "../core/lines.h"
-#include "../key.h"
+#include "index_key.h"
 
 /* ----------------------------------------------------------------
  * Pages
@@ -103,11 +103,7 @@ typedef struct BfindexMeta
 	uint32		version;
 	double		fpp;			/* target, for all layers together */
 	uint16		layers;
-	uint8		scheme;			/* class of the keys */
-	uint8		class;
-	uint8		name_length;
-	uint8		unused[3];
-	char		name[BF_MAX_CLASS_NAME + 1];
+	IndexKeyClass class;
 	BfindexLayer layer[BFINDEX_MAX_LAYERS];
 } BfindexMeta;
 
@@ -118,8 +114,7 @@ StaticAssertDecl(BFINDEX_META_OFFSET + sizeof(BfindexMeta) <= BLCKSZ, "the metap
 /* page.c: what pages are like, and how they are changed */
 extern BfindexMeta bfindex_read_meta(Relation index);
 extern bool bfindex_layer(Relation index, unsigned number, BfindexLayer *layer);
-extern KeyClass bfindex_class(Relation index);
-extern bool bfindex_has_class_of(Relation index, const KeyType *key);
+extern const IndexKeyClass *bfindex_class(Relation index);
 extern void bfindex_check_class(Relation index);
 extern void bfindex_lacks_layer(Relation index);
 extern void bfindex_forget_meta(Relation index);
@@ -145,9 +140,9 @@ extern uint64 bfindex_room_of_file(double fpp, BlockNumber blocks);
  * lines are in the order of these numbers.
  */
 static inline uint64
-bfindex_hash(KeyType *type, Datum value)
+bfindex_hash(uint64 key_hash)
 {
-	return bf_group_hash(key_hash(type, value), 0);
+	return bf_group_hash(key_hash, 0);
 }
 
 /* Where in a layer a key is. */
@@ -157,15 +152,9 @@ bfindex_line(const BfindexLayer *layer, uint64 hash)
 	return bf_group_line(hash, (uint64) layer->pages * BFINDEX_PAGE_LINES);
 }
 
-extern Oid	bfindex_type_of_keys(Relation index);
-extern KeyType *bfindex_key_type(Relation index, MemoryContext context);
-extern bool bfindex_compares_like_column(Relation index);
-
 /* probe.c: is a key in the index? */
 extern bool bfindex_contains_hash(Relation index, uint64 hash, Snapshot snapshot);
-extern bool bfindex_contains_any(Relation index, Oid type, const Datum *values, const bool *nulls, int n,
-								 Snapshot snapshot);
-extern bool bfindex_contains_element(Relation index, Oid type, Datum array, Snapshot snapshot);
+extern bool bfindex_contains_any(Relation index, const IndexKeyList *keys, Snapshot snapshot);
 
 /* ----------------------------------------------------------------
  * The access method

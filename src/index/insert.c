@@ -17,7 +17,6 @@
 
 #include "nodes/execnodes.h"
 #include "storage/predicate.h"
-#include "utils/memutils.h"
 
 #include "index.h"
 #include "teststop.h"
@@ -108,45 +107,16 @@ bfindex_insert_into(Relation index, const BfindexLayer *layer, unsigned layer_nu
 	return found == BFINDEX_PRESENT || found == BFINDEX_ABSENT;
 }
 
-/* What is kept between the rows of one statement. */
-typedef struct BfindexInsertState
-{
-	KeyType    *key;
-	MemoryContext scratch;		/* for hashing one value */
-} BfindexInsertState;
-
-static BfindexInsertState *
-bfindex_insert_state(Relation index, struct IndexInfo *info)
-{
-	BfindexInsertState *state = info->ii_AmCache;
-
-	if (state == NULL)
-	{
-		state = MemoryContextAlloc(info->ii_Context, sizeof(BfindexInsertState));
-		state->key = bfindex_key_type(index, info->ii_Context);
-		state->scratch = AllocSetContextCreate(info->ii_Context, "bloomfilter index insert", ALLOCSET_SMALL_SIZES);
-		info->ii_AmCache = state;
-	}
-	return state;
-}
-
 bool
 bfindex_insert(Relation index, Datum *values, bool *isnull, ItemPointer tid, Relation heap,
 			   IndexUniqueCheck unique, bool unchanged, struct IndexInfo *info)
 {
-	BfindexInsertState *state;
 	BfindexLayer layer;
-	MemoryContext caller;
 	uint64		hash;
 
 	if (isnull[0])
 		return false;
-	state = bfindex_insert_state(index, info);
-	caller = MemoryContextSwitchTo(state->scratch);
-	hash = bfindex_hash(state->key, values[0]);
-	MemoryContextSwitchTo(caller);
-	MemoryContextReset(state->scratch);
-
+	hash = bfindex_hash(index_key_hash(index_key_insert_hasher(index, info), values[0]));
 	for (unsigned i = 0; bfindex_layer(index, i, &layer); i++)
 	{
 		if (bfindex_insert_into(index, &layer, i, hash))

@@ -167,7 +167,7 @@ bloom_index_stats(PG_FUNCTION_ARGS)
 {
 	Inspected	inspected = inspect_open(PG_GETARG_OID(0));
 	BfindexMeta meta = bfindex_read_meta(inspected.index);
-	KeyClass	class = {meta.scheme, meta.class, meta.name_length, meta.name};
+	KeyClass	class = index_key_class(&meta.class);
 	LayerStats	all = {0};
 	uint64		bits = 0;
 	uint64		capacity = 0;
@@ -222,8 +222,7 @@ bloom_index_stats(PG_FUNCTION_ARGS)
 
 typedef struct CheckState
 {
-	KeyType    *key;
-	MemoryContext scratch;		/* for hashing one value */
+	IndexKeyHasher *hasher;
 	int64		missing;
 } CheckState;
 
@@ -231,17 +230,9 @@ static void
 check_row(Relation index, ItemPointer tid, Datum *values, bool *isnull, bool alive, void *arg)
 {
 	CheckState *state = arg;
-	MemoryContext caller;
-	uint64		hash;
 
-	if (isnull[0])
-		return;
-	caller = MemoryContextSwitchTo(state->scratch);
-	hash = bfindex_hash(state->key, values[0]);
-	if (!bfindex_contains_hash(index, hash, NULL))
+	if (!isnull[0] && !bfindex_contains_hash(index, bfindex_hash(index_key_hash(state->hasher, values[0])), NULL))
 		state->missing++;
-	MemoryContextSwitchTo(caller);
-	MemoryContextReset(state->scratch);
 }
 
 /*
@@ -273,8 +264,7 @@ bloom_index_check(PG_FUNCTION_ARGS)
 	bf_restrict_search_path();
 	info = BuildIndexInfo(inspected.index); /* computes what is constant */
 	bfindex_check_class(inspected.index);
-	state.key = bfindex_key_type(inspected.index, CurrentMemoryContext);
-	state.scratch = AllocSetContextCreate(CurrentMemoryContext, "bloomfilter index check", ALLOCSET_SMALL_SIZES);
+	state.hasher = index_key_hasher(inspected.index, CurrentMemoryContext);
 	info->ii_Concurrent = true; /* to use our snapshot */
 	info->ii_Unique = false;
 	info->ii_ExclusionOps = NULL;
@@ -321,7 +311,7 @@ bfindex_check_exportable(Relation index)
 {
 	Oid			type = TupleDescAttr(RelationGetDescr(index), 0)->atttypid;
 
-	if (!bfindex_compares_like_column(index))
+	if (!index_key_compares_like_column(index))
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("index \"%s\" does not support the equality operator of type %s",
@@ -359,7 +349,7 @@ bloom_index_export(PG_FUNCTION_ARGS)
 	filter.header.kind = BF_KIND_BLOOM;
 	filter.header.growth = BF_DEFAULT_GROWTH;
 	filter.header.fpp = meta.fpp;
-	filter.header.class = (KeyClass) {meta.scheme, meta.class, meta.name_length, meta.name};
+	filter.header.class = index_key_class(&meta.class);
 	filter.layers = (uint8) meta.layers;
 	for (unsigned i = 0; i < meta.layers; i++)
 	{

@@ -39,16 +39,6 @@
  * ----------------------------------------------------------------
  */
 
-static void
-bfindex_damaged(Relation index, BlockNumber block, const char *detail)
-{
-	ereport(ERROR,
-			(errcode(ERRCODE_INDEX_CORRUPTED),
-			 errmsg("index \"%s\" has a damaged page at block %u", RelationGetRelationName(index), block),
-			 errdetail("%s", detail),
-			 errhint("Please REINDEX it.")));
-}
-
 /* The sentence that says what is wrong with a metapage, or NULL. */
 static const char *
 bfindex_meta_problem(const BfindexMeta *meta, BlockNumber blocks)
@@ -61,9 +51,7 @@ bfindex_meta_problem(const BfindexMeta *meta, BlockNumber blocks)
 		return "It is of a version that this library does not know.";
 	if (!(meta->fpp >= BFINDEX_MIN_FPP && meta->fpp <= BFINDEX_MAX_FPP))
 		return "Its false-positive probability is out of range.";
-	if (meta->scheme != BF_SCHEME_CANONICAL ||
-		(meta->class == BF_CLASS_NAMED ? meta->name_length == 0 :
-		 meta->class == BF_CLASS_NONE || meta->class >= BF_CLASS_COUNT || meta->name_length > 0))
+	if (!index_key_class_is_known(&meta->class))
 		return "Its class of keys is unknown.";
 	if (meta->layers < 1 || meta->layers > BFINDEX_MAX_LAYERS)
 		return "Its number of layers is out of range.";
@@ -94,7 +82,7 @@ bfindex_read_meta(Relation index)
 	UnlockReleaseBuffer(buffer);
 	problem = bfindex_meta_problem(&meta, RelationGetNumberOfBlocks(index));
 	if (problem != NULL)
-		bfindex_damaged(index, BFINDEX_META_BLOCK, problem);
+		index_damaged(index, BFINDEX_META_BLOCK, problem);
 	return meta;
 }
 
@@ -136,38 +124,25 @@ bfindex_layer(Relation index, unsigned number, BfindexLayer *layer)
 }
 
 /* The class of the keys of an index; it is good as long as the copy is. */
-KeyClass
+const IndexKeyClass *
 bfindex_class(Relation index)
 {
-	const BfindexMeta *meta = bfindex_cached_meta(index, 0);
-
-	return (KeyClass) {meta->scheme, meta->class, meta->name_length, meta->name};
+	return &bfindex_cached_meta(index, 0)->class;
 }
 
-/* Are equal values of this type hashed as the keys of the index are? */
-bool
-bfindex_has_class_of(Relation index, const KeyType *key)
-{
-	KeyClass	class = bfindex_class(index);
-
-	return key_class_equal(&class, &key->class);
-}
-
-/*
- * The class of keys follows from the definition of the index.  A metapage that names
- * another one is damaged.
- */
+/* Raise an error if the metapage names another class of keys than the index has. */
 void
 bfindex_check_class(Relation index)
 {
-	if (!bfindex_has_class_of(index, bfindex_key_type(index, CurrentMemoryContext)))
-		bfindex_damaged(index, BFINDEX_META_BLOCK, "Its class of keys is not that of the column.");
+	IndexKeyClass class = *bfindex_class(index);
+
+	index_key_class_check(index, &class, BFINDEX_META_BLOCK);
 }
 
 void
 bfindex_lacks_layer(Relation index)
 {
-	bfindex_damaged(index, BFINDEX_META_BLOCK, "It lacks a layer that another page refers to.");
+	index_damaged(index, BFINDEX_META_BLOCK, "It lacks a layer that another page refers to.");
 }
 
 /* After the file was built anew. */
@@ -193,9 +168,9 @@ bfindex_check_page(Relation index, Buffer buffer, unsigned layer)
 		return false;
 	if (((PageHeader) page)->pd_lower != BLCKSZ || ((PageHeader) page)->pd_upper != BLCKSZ ||
 		header->magic != BFINDEX_PAGE_MAGIC)
-		bfindex_damaged(index, BufferGetBlockNumber(buffer), "It is not a page of a filter.");
+		index_damaged(index, BufferGetBlockNumber(buffer), "It is not a page of a filter.");
 	if (header->layer != layer || header->bits_set > BFINDEX_PAGE_LINES * BF_LINE_BITS)
-		bfindex_damaged(index, BufferGetBlockNumber(buffer), "Its header contradicts the metapage.");
+		index_damaged(index, BufferGetBlockNumber(buffer), "Its header contradicts the metapage.");
 	return true;
 }
 

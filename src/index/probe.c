@@ -14,49 +14,10 @@
 #include "../compat.h"
 
 #include "access/xact.h"
-#include "catalog/pg_type.h"
 #include "miscadmin.h"
 #include "storage/predicate.h"
-#include "utils/array.h"
-#include "utils/lsyscache.h"
-#include "utils/typcache.h"
 
 #include "index.h"
-
-/*
- * The type that the keys of an index are hashed as: the one that its operators
- * compare.  The column can be of another type that has the same representation, such as
- * varchar for text and regclass for oid; and ALTER TABLE can change one into the other
- * without a new index file.  Polymorphic operators compare values of the column's type.
- */
-Oid
-bfindex_type_of_keys(Relation index)
-{
-	Oid			type = index->rd_opcintype[0];
-
-	return type == RECORDOID || IsPolymorphicType(type) ? TupleDescAttr(RelationGetDescr(index), 0)->atttypid : type;
-}
-
-/* How to hash the keys of an index. */
-KeyType *
-bfindex_key_type(Relation index, MemoryContext context)
-{
-	return key_type(bfindex_type_of_keys(index), index->rd_indcollation[0], context);
-}
-
-/*
- * Does the index compare keys with the equality operator of the column's type?  It does
- * not if that type has an operator of its own, such as citext, which has the
- * representation of text.
- */
-bool
-bfindex_compares_like_column(Relation index)
-{
-	Oid			type = getBaseType(TupleDescAttr(RelationGetDescr(index), 0)->atttypid);
-	TypeCacheEntry *entry = lookup_type_cache(type, TYPECACHE_EQ_OPR);
-
-	return type == index->rd_opcintype[0] || op_in_opfamily(entry->eq_opr, index->rd_opfamily[0]);
-}
 
 /* `snapshot` NULL: the answer will not be relied upon. */
 bool
@@ -95,53 +56,33 @@ bfindex_contains_hash(Relation index, uint64 hash, Snapshot snapshot)
 }
 
 /*
- * Does the index have one of these values?  `type` is the one that an operator of the
- * index compares with the column.  The result is true for values of a class that the
- * index does not have.  Leaves memory behind in the current context.
+ * Does the index have one of these keys?  The result is true for values of a class that
+ * the index does not have.
  *
  * What a serializable scan returns depends on all of the values, also on those after
  * the first that is found: their pages must be locked, too.
  */
 bool
-bfindex_contains_any(Relation index, Oid type, const Datum *values, const bool *nulls, int n, Snapshot snapshot)
+bfindex_contains_any(Relation index, const IndexKeyList *keys, Snapshot snapshot)
 {
 	bool		all = snapshot != NULL && IsolationIsSerializable();
 	bool		found = false;
-	KeyType    *key;
 
-	if (!OidIsValid(type) || type == RECORDOID || IsPolymorphicType(type))
-		type = bfindex_type_of_keys(index);
-	key = key_type(type, index->rd_indcollation[0], CurrentMemoryContext);
-	if (!bfindex_has_class_of(index, key))
+	if (keys->type != NULL && !index_key_class_matches(bfindex_class(index), keys->type))
 	{
-		/* unless it is damaged, the operator was added to ours by somebody else */
+		/*
+		 * unless it is damaged, the operator was added to ours by somebody
+		 * else
+		 */
 		bfindex_check_class(index);
 		if (snapshot != NULL)
 			PredicateLockRelation(index, snapshot);
 		return true;
 	}
-	for (int i = 0; i < n && (all || !found); i++)
+	for (int i = 0; i < keys->n && (all || !found); i++)
 	{
 		CHECK_FOR_INTERRUPTS();
-		if (!nulls[i])
-			found |= bfindex_contains_hash(index, bfindex_hash(key, values[i]), snapshot);
+		found |= bfindex_contains_hash(index, bfindex_hash(key_hash(keys->type, keys->values[i])), snapshot);
 	}
 	return found;
-}
-
-/* Does it have an element of this array? */
-bool
-bfindex_contains_element(Relation index, Oid type, Datum array, Snapshot snapshot)
-{
-	ArrayType  *elements = DatumGetArrayTypeP(array);
-	Datum	   *values;
-	bool	   *nulls;
-	int			n;
-	int16		length;
-	bool		by_value;
-	char		align;
-
-	get_typlenbyvalalign(ARR_ELEMTYPE(elements), &length, &by_value, &align);
-	deconstruct_array(elements, ARR_ELEMTYPE(elements), length, by_value, align, &values, &nulls, &n);
-	return bfindex_contains_any(index, type, values, nulls, n, snapshot);
 }

@@ -45,14 +45,10 @@ bfindex_endscan(IndexScanDesc scan)
 static bool
 bfindex_may_match(IndexScanDesc scan, ScanKey key)
 {
-	static const bool not_null = false;
+	IndexKeyList keys = index_key_list(scan->indexRelation, key->sk_subtype, key->sk_argument,
+									   (key->sk_flags & SK_ISNULL) != 0, (key->sk_flags & SK_SEARCHARRAY) != 0);
 
-	if (key->sk_flags & SK_ISNULL)
-		return false;
-	if (key->sk_flags & SK_SEARCHARRAY)
-		return bfindex_contains_element(scan->indexRelation, key->sk_subtype, key->sk_argument, scan->xs_snapshot);
-	return bfindex_contains_any(scan->indexRelation, key->sk_subtype, &key->sk_argument, &not_null, 1,
-								scan->xs_snapshot);
+	return bfindex_contains_any(scan->indexRelation, &keys, scan->xs_snapshot);
 }
 
 int64

@@ -226,7 +226,7 @@ trust_sees_snapshots(Relation index)
  * Is a key that the index lacks certainly absent from the table?  The index must have
  * all rows, and it must compare keys as the column does: the collation of the
  * column can regard strings as equal that the collation of the index does not, and so can
- * the type of the column (bfindex_compares_like_column).
+ * the type of the column (index_key_compares_like_column).
  */
 bool
 trust_has_all_rows(Relation table, Relation index)
@@ -237,6 +237,6 @@ trust_has_all_rows(Relation table, Relation index)
 
 	return form->indisvalid && form->indisready &&
 		(!OidIsValid(collation) || get_collation_isdeterministic(collation)) &&
-		bfindex_compares_like_column(index) &&
+		index_key_compares_like_column(index) &&
 		heap_attisnull(index->rd_indextuple, Anum_pg_index_indpred, NULL) && trust_sees_snapshots(index);
 }
