@@ -24,6 +24,9 @@ OBJS = bloomfilter.o $(CORE) src/server.o \
        src/index/index_key.o src/index/handler.o src/index/page.o src/index/growth.o src/index/build.o src/index/insert.o \
        src/index/probe.o src/index/scan.o src/index/cost.o \
        src/index/trust.o src/index/ask.o src/index/find.o src/index/inspect.o \
+       src/fingerprint/fp_handler.o src/fingerprint/fp_address.o src/fingerprint/fp_page.o src/fingerprint/fp_bucket.o \
+       src/fingerprint/fp_grow.o src/fingerprint/fp_build.o src/fingerprint/fp_scan.o src/fingerprint/fp_vacuum.o \
+       src/fingerprint/fp_inspect.o \
        src/joinfilter/plan.o src/joinfilter/trace.o src/joinfilter/collect.o src/joinfilter/filter.o src/joinfilter/hash.o src/joinfilter/probe.o \
        src/joinfilter/scan.o src/joinfilter/ask.o src/joinfilter/heap.o
 

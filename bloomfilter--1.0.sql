@@ -1008,6 +1008,182 @@ COMMENT ON OPERATOR CLASS multirange_ops USING bloomfilter IS 'equality of anymu
 COMMENT ON OPERATOR FAMILY multirange_ops USING bloomfilter IS 'equality of anymultirange';
 
 ------------------------------------------------------------------
+-- Fingerprint index: the access method
+------------------------------------------------------------------
+
+CREATE FUNCTION fingerprint_handler(internal) RETURNS index_am_handler
+  AS 'MODULE_PATHNAME' LANGUAGE C STRICT;
+CREATE ACCESS METHOD fingerprint TYPE INDEX HANDLER fingerprint_handler;
+
+COMMENT ON FUNCTION fingerprint_handler(internal) IS 'handler of the index access method fingerprint';
+COMMENT ON ACCESS METHOD fingerprint IS 'hash index with entries of six bytes, for equality';
+
+-- The same operator classes as those of bloomfilter.
+
+CREATE OPERATOR FAMILY integer_ops USING fingerprint;
+CREATE OPERATOR CLASS int2_ops DEFAULT FOR TYPE smallint USING fingerprint FAMILY integer_ops AS
+  OPERATOR 1 pg_catalog.= (smallint, smallint);
+CREATE OPERATOR CLASS int4_ops DEFAULT FOR TYPE integer USING fingerprint FAMILY integer_ops AS
+  OPERATOR 1 pg_catalog.= (integer, integer);
+CREATE OPERATOR CLASS int8_ops DEFAULT FOR TYPE bigint USING fingerprint FAMILY integer_ops AS
+  OPERATOR 1 pg_catalog.= (bigint, bigint);
+ALTER OPERATOR FAMILY integer_ops USING fingerprint ADD
+  OPERATOR 1 pg_catalog.= (smallint, integer),
+  OPERATOR 1 pg_catalog.= (smallint, bigint),
+  OPERATOR 1 pg_catalog.= (integer, smallint),
+  OPERATOR 1 pg_catalog.= (integer, bigint),
+  OPERATOR 1 pg_catalog.= (bigint, smallint),
+  OPERATOR 1 pg_catalog.= (bigint, integer);
+COMMENT ON OPERATOR FAMILY integer_ops USING fingerprint IS 'equality of integers of all widths';
+COMMENT ON OPERATOR CLASS int2_ops USING fingerprint IS 'equality of smallint';
+COMMENT ON OPERATOR CLASS int4_ops USING fingerprint IS 'equality of integer';
+COMMENT ON OPERATOR CLASS int8_ops USING fingerprint IS 'equality of bigint';
+
+CREATE OPERATOR FAMILY float_ops USING fingerprint;
+CREATE OPERATOR CLASS float4_ops DEFAULT FOR TYPE real USING fingerprint FAMILY float_ops AS
+  OPERATOR 1 pg_catalog.= (real, real);
+CREATE OPERATOR CLASS float8_ops DEFAULT FOR TYPE double precision USING fingerprint FAMILY float_ops AS
+  OPERATOR 1 pg_catalog.= (double precision, double precision);
+ALTER OPERATOR FAMILY float_ops USING fingerprint ADD
+  OPERATOR 1 pg_catalog.= (real, double precision),
+  OPERATOR 1 pg_catalog.= (double precision, real);
+COMMENT ON OPERATOR FAMILY float_ops USING fingerprint IS 'equality of floating-point numbers of both widths';
+COMMENT ON OPERATOR CLASS float4_ops USING fingerprint IS 'equality of real';
+COMMENT ON OPERATOR CLASS float8_ops USING fingerprint IS 'equality of double precision';
+
+CREATE OPERATOR FAMILY text_ops USING fingerprint;
+CREATE OPERATOR CLASS text_ops DEFAULT FOR TYPE text USING fingerprint FAMILY text_ops AS
+  OPERATOR 1 pg_catalog.= (text, text);
+CREATE OPERATOR CLASS name_ops DEFAULT FOR TYPE name USING fingerprint FAMILY text_ops AS
+  OPERATOR 1 pg_catalog.= (name, name);
+ALTER OPERATOR FAMILY text_ops USING fingerprint ADD
+  OPERATOR 1 pg_catalog.= (text, name),
+  OPERATOR 1 pg_catalog.= (name, text);
+COMMENT ON OPERATOR FAMILY text_ops USING fingerprint IS 'equality of strings';
+COMMENT ON OPERATOR CLASS text_ops USING fingerprint IS 'equality of text';
+COMMENT ON OPERATOR CLASS name_ops USING fingerprint IS 'equality of name';
+
+CREATE OPERATOR CLASS bpchar_ops DEFAULT FOR TYPE bpchar USING fingerprint AS
+  OPERATOR 1 pg_catalog.= (bpchar, bpchar);
+CREATE OPERATOR CLASS char_ops DEFAULT FOR TYPE "char" USING fingerprint AS
+  OPERATOR 1 pg_catalog.= ("char", "char");
+CREATE OPERATOR CLASS bool_ops DEFAULT FOR TYPE boolean USING fingerprint AS
+  OPERATOR 1 pg_catalog.= (boolean, boolean);
+CREATE OPERATOR CLASS bytea_ops DEFAULT FOR TYPE bytea USING fingerprint AS
+  OPERATOR 1 pg_catalog.= (bytea, bytea);
+CREATE OPERATOR CLASS uuid_ops DEFAULT FOR TYPE uuid USING fingerprint AS
+  OPERATOR 1 pg_catalog.= (uuid, uuid);
+CREATE OPERATOR CLASS numeric_ops DEFAULT FOR TYPE numeric USING fingerprint AS
+  OPERATOR 1 pg_catalog.= (numeric, numeric);
+CREATE OPERATOR CLASS date_ops DEFAULT FOR TYPE date USING fingerprint AS
+  OPERATOR 1 pg_catalog.= (date, date);
+CREATE OPERATOR CLASS time_ops DEFAULT FOR TYPE time USING fingerprint AS
+  OPERATOR 1 pg_catalog.= (time, time);
+CREATE OPERATOR CLASS timetz_ops DEFAULT FOR TYPE timetz USING fingerprint AS
+  OPERATOR 1 pg_catalog.= (timetz, timetz);
+CREATE OPERATOR CLASS timestamp_ops DEFAULT FOR TYPE timestamp USING fingerprint AS
+  OPERATOR 1 pg_catalog.= (timestamp, timestamp);
+CREATE OPERATOR CLASS timestamptz_ops DEFAULT FOR TYPE timestamptz USING fingerprint AS
+  OPERATOR 1 pg_catalog.= (timestamptz, timestamptz);
+CREATE OPERATOR CLASS interval_ops DEFAULT FOR TYPE interval USING fingerprint AS
+  OPERATOR 1 pg_catalog.= (interval, interval);
+CREATE OPERATOR CLASS inet_ops DEFAULT FOR TYPE inet USING fingerprint AS
+  OPERATOR 1 pg_catalog.= (inet, inet);
+CREATE OPERATOR CLASS macaddr_ops DEFAULT FOR TYPE macaddr USING fingerprint AS
+  OPERATOR 1 pg_catalog.= (macaddr, macaddr);
+CREATE OPERATOR CLASS macaddr8_ops DEFAULT FOR TYPE macaddr8 USING fingerprint AS
+  OPERATOR 1 pg_catalog.= (macaddr8, macaddr8);
+CREATE OPERATOR CLASS bit_ops DEFAULT FOR TYPE bit USING fingerprint AS
+  OPERATOR 1 pg_catalog.= (bit, bit);
+CREATE OPERATOR CLASS varbit_ops DEFAULT FOR TYPE varbit USING fingerprint AS
+  OPERATOR 1 pg_catalog.= (varbit, varbit);
+CREATE OPERATOR CLASS oid_ops DEFAULT FOR TYPE oid USING fingerprint AS
+  OPERATOR 1 pg_catalog.= (oid, oid);
+CREATE OPERATOR CLASS money_ops DEFAULT FOR TYPE money USING fingerprint AS
+  OPERATOR 1 pg_catalog.= (money, money);
+CREATE OPERATOR CLASS xid8_ops DEFAULT FOR TYPE xid8 USING fingerprint AS
+  OPERATOR 1 pg_catalog.= (xid8, xid8);
+CREATE OPERATOR CLASS pg_lsn_ops DEFAULT FOR TYPE pg_lsn USING fingerprint AS
+  OPERATOR 1 pg_catalog.= (pg_lsn, pg_lsn);
+CREATE OPERATOR CLASS jsonb_ops DEFAULT FOR TYPE jsonb USING fingerprint AS
+  OPERATOR 1 pg_catalog.= (jsonb, jsonb);
+CREATE OPERATOR CLASS array_ops DEFAULT FOR TYPE anyarray USING fingerprint AS
+  OPERATOR 1 pg_catalog.= (anyarray, anyarray);
+CREATE OPERATOR CLASS enum_ops DEFAULT FOR TYPE anyenum USING fingerprint AS
+  OPERATOR 1 pg_catalog.= (anyenum, anyenum);
+CREATE OPERATOR CLASS record_ops DEFAULT FOR TYPE record USING fingerprint AS
+  OPERATOR 1 pg_catalog.= (record, record);
+CREATE OPERATOR CLASS range_ops DEFAULT FOR TYPE anyrange USING fingerprint AS
+  OPERATOR 1 pg_catalog.= (anyrange, anyrange);
+CREATE OPERATOR CLASS multirange_ops DEFAULT FOR TYPE anymultirange USING fingerprint AS
+  OPERATOR 1 pg_catalog.= (anymultirange, anymultirange);
+
+COMMENT ON OPERATOR CLASS bpchar_ops USING fingerprint IS 'equality of bpchar';
+COMMENT ON OPERATOR FAMILY bpchar_ops USING fingerprint IS 'equality of bpchar';
+COMMENT ON OPERATOR CLASS char_ops USING fingerprint IS 'equality of char';
+COMMENT ON OPERATOR FAMILY char_ops USING fingerprint IS 'equality of char';
+COMMENT ON OPERATOR CLASS bool_ops USING fingerprint IS 'equality of boolean';
+COMMENT ON OPERATOR FAMILY bool_ops USING fingerprint IS 'equality of boolean';
+COMMENT ON OPERATOR CLASS bytea_ops USING fingerprint IS 'equality of bytea';
+COMMENT ON OPERATOR FAMILY bytea_ops USING fingerprint IS 'equality of bytea';
+COMMENT ON OPERATOR CLASS uuid_ops USING fingerprint IS 'equality of uuid';
+COMMENT ON OPERATOR FAMILY uuid_ops USING fingerprint IS 'equality of uuid';
+COMMENT ON OPERATOR CLASS numeric_ops USING fingerprint IS 'equality of numeric';
+COMMENT ON OPERATOR FAMILY numeric_ops USING fingerprint IS 'equality of numeric';
+COMMENT ON OPERATOR CLASS date_ops USING fingerprint IS 'equality of date';
+COMMENT ON OPERATOR FAMILY date_ops USING fingerprint IS 'equality of date';
+COMMENT ON OPERATOR CLASS time_ops USING fingerprint IS 'equality of time';
+COMMENT ON OPERATOR FAMILY time_ops USING fingerprint IS 'equality of time';
+COMMENT ON OPERATOR CLASS timetz_ops USING fingerprint IS 'equality of timetz';
+COMMENT ON OPERATOR FAMILY timetz_ops USING fingerprint IS 'equality of timetz';
+COMMENT ON OPERATOR CLASS timestamp_ops USING fingerprint IS 'equality of timestamp';
+COMMENT ON OPERATOR FAMILY timestamp_ops USING fingerprint IS 'equality of timestamp';
+COMMENT ON OPERATOR CLASS timestamptz_ops USING fingerprint IS 'equality of timestamptz';
+COMMENT ON OPERATOR FAMILY timestamptz_ops USING fingerprint IS 'equality of timestamptz';
+COMMENT ON OPERATOR CLASS interval_ops USING fingerprint IS 'equality of interval';
+COMMENT ON OPERATOR FAMILY interval_ops USING fingerprint IS 'equality of interval';
+COMMENT ON OPERATOR CLASS inet_ops USING fingerprint IS 'equality of inet';
+COMMENT ON OPERATOR FAMILY inet_ops USING fingerprint IS 'equality of inet';
+COMMENT ON OPERATOR CLASS macaddr_ops USING fingerprint IS 'equality of macaddr';
+COMMENT ON OPERATOR FAMILY macaddr_ops USING fingerprint IS 'equality of macaddr';
+COMMENT ON OPERATOR CLASS macaddr8_ops USING fingerprint IS 'equality of macaddr8';
+COMMENT ON OPERATOR FAMILY macaddr8_ops USING fingerprint IS 'equality of macaddr8';
+COMMENT ON OPERATOR CLASS bit_ops USING fingerprint IS 'equality of bit';
+COMMENT ON OPERATOR FAMILY bit_ops USING fingerprint IS 'equality of bit';
+COMMENT ON OPERATOR CLASS varbit_ops USING fingerprint IS 'equality of varbit';
+COMMENT ON OPERATOR FAMILY varbit_ops USING fingerprint IS 'equality of varbit';
+COMMENT ON OPERATOR CLASS oid_ops USING fingerprint IS 'equality of oid';
+COMMENT ON OPERATOR FAMILY oid_ops USING fingerprint IS 'equality of oid';
+COMMENT ON OPERATOR CLASS money_ops USING fingerprint IS 'equality of money';
+COMMENT ON OPERATOR FAMILY money_ops USING fingerprint IS 'equality of money';
+COMMENT ON OPERATOR CLASS xid8_ops USING fingerprint IS 'equality of xid8';
+COMMENT ON OPERATOR FAMILY xid8_ops USING fingerprint IS 'equality of xid8';
+COMMENT ON OPERATOR CLASS pg_lsn_ops USING fingerprint IS 'equality of pg_lsn';
+COMMENT ON OPERATOR FAMILY pg_lsn_ops USING fingerprint IS 'equality of pg_lsn';
+COMMENT ON OPERATOR CLASS jsonb_ops USING fingerprint IS 'equality of jsonb';
+COMMENT ON OPERATOR FAMILY jsonb_ops USING fingerprint IS 'equality of jsonb';
+COMMENT ON OPERATOR CLASS array_ops USING fingerprint IS 'equality of anyarray';
+COMMENT ON OPERATOR FAMILY array_ops USING fingerprint IS 'equality of anyarray';
+COMMENT ON OPERATOR CLASS enum_ops USING fingerprint IS 'refused: labels of an enum can be renamed';
+COMMENT ON OPERATOR FAMILY enum_ops USING fingerprint IS 'refused: labels of an enum can be renamed';
+COMMENT ON OPERATOR CLASS record_ops USING fingerprint IS 'equality of record';
+COMMENT ON OPERATOR FAMILY record_ops USING fingerprint IS 'equality of record';
+COMMENT ON OPERATOR CLASS range_ops USING fingerprint IS 'equality of anyrange';
+COMMENT ON OPERATOR FAMILY range_ops USING fingerprint IS 'equality of anyrange';
+COMMENT ON OPERATOR CLASS multirange_ops USING fingerprint IS 'equality of anymultirange';
+COMMENT ON OPERATOR FAMILY multirange_ops USING fingerprint IS 'equality of anymultirange';
+
+CREATE FUNCTION fingerprint_stats(index regclass, OUT rows bigint, OUT bytes bigint, OUT bytes_per_row double precision,
+    OUT load double precision, OUT overflow_pages bigint, OUT posting_pages bigint, OUT false_fetches double precision,
+    OUT key_class text, OUT advice text)
+  AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE COST 10000;
+CREATE FUNCTION fingerprint_check(index regclass, OUT missing bigint, OUT dangling bigint, OUT repeated bigint)
+  AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE COST 100000;
+
+COMMENT ON FUNCTION fingerprint_stats(regclass) IS 'size and condition of a fingerprint index';
+COMMENT ON FUNCTION fingerprint_check(regclass) IS 'rows without an entry, entries without a row, and repeated entries of an index, which are 0, 0, 0';
+
+------------------------------------------------------------------
 -- Index: asking it without a query
 ------------------------------------------------------------------
 

@@ -13,6 +13,7 @@
  */
 #include "src/compat.h"
 
+#include "src/fingerprint/fingerprint.h"
 #include "src/index/index.h"
 #include "src/joinfilter/joinfilter.h"
 
@@ -24,5 +25,6 @@ void
 _PG_init(void)
 {
 	bfindex_define_options();
+	fp_define_options();
 	joinfilter_init();
 }

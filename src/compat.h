@@ -104,6 +104,22 @@
 	ReadBufferExtended(relation, fork, P_NEW, RBM_ZERO_AND_LOCK, NULL)
 #endif
 
+/* Majors whose generic_redo() was read: see src/index/page.c. */
+#define BF_KNOWN_GENERIC_REDO	(PG_VERSION_NUM < 200000)
+
+#if PG_VERSION_NUM >= 180000
+#define bf_vacuum_delay_point()	vacuum_delay_point(false)
+#else
+#define bf_vacuum_delay_point()	vacuum_delay_point()
+#endif
+
+/* A tuple descriptor that is made by hand is finished since 19. */
+#if PG_VERSION_NUM >= 190000
+#define bf_finish_tuple_desc(desc)	TupleDescFinalize(desc)
+#else
+#define bf_finish_tuple_desc(desc)	((void) 0)
+#endif
+
 /* EXPLAIN ANALYZE counts searches of an index since 18. */
 #if PG_VERSION_NUM >= 180000
 #define bf_count_index_search(scan) \

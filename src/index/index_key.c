@@ -56,6 +56,18 @@ index_key_type(Relation index, MemoryContext context)
 }
 
 /*
+ * The same for the other operand of an operator of the index, whose type is that of a scan
+ * key (sk_subtype).
+ */
+KeyType *
+index_key_type_of_operand(Relation index, Oid type, MemoryContext context)
+{
+	if (!OidIsValid(type) || type == RECORDOID || IsPolymorphicType(type))
+		type = index_key_type_oid(index);
+	return key_type(type, index->rd_indcollation[0], context);
+}
+
+/*
  * Does the index compare keys with the equality operator of the column's type?  It does
  * not if that type has an operator of its own, such as citext, which has the
  * representation of text.
@@ -240,9 +252,7 @@ index_key_list(Relation index, Oid type, Datum value, bool isnull, bool is_array
 
 	if (isnull)
 		return list;
-	if (!OidIsValid(type) || type == RECORDOID || IsPolymorphicType(type))
-		type = index_key_type_oid(index);
-	list.type = key_type(type, index->rd_indcollation[0], CurrentMemoryContext);
+	list.type = index_key_type_of_operand(index, type, CurrentMemoryContext);
 	if (is_array)
 	{
 		ArrayType  *array = DatumGetArrayTypeP(value);

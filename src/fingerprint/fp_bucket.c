@@ -1,0 +1,485 @@
+/*
+ * fp_bucket.c
+ *		Buckets: finding the one of a hash, inserting, and making room in it.
+ *
+ * The primary page of a bucket protects the bucket: who changes one of its overflow pages
+ * has the primary page locked exclusively, who reads one has it locked.  Entries
+ * are always inserted into the primary page.  When that is full, one of two things happens.
+ * If many entries have the same fingerprint, because many rows have the same key, they go to
+ * posting pages, and one entry that refers to those takes their place.  Otherwise all entries
+ * go to a new overflow page.
+ *
+ * Locks are taken in this order: primary pages, older buckets first; overflow and posting
+ * pages, along their chains; the metapage; a page that is taken into use.
+ */
+#include "fingerprint.h"
+
+#include "miscadmin.h"
+#include "storage/smgr.h"
+
+#include "../index/teststop.h"
+
+/* So many entries of the same fingerprint go to posting pages. */
+#define FP_HOT				64
+
+/* The file grows by so many pages when an overflow or posting page is needed. */
+#define EXTEND_PAGES		8
+
+/* ----------------------------------------------------------------
+ * Reading
+ * ----------------------------------------------------------------
+ */
+
+/* Return the primary page of a bucket, locked. */
+Buffer
+fp_read_bucket(Relation index, uint32 bucket, int lock, BufferAccessStrategy strategy)
+{
+	BlockNumber block = fp_block_of(index, fp_meta(index), bucket);
+	Buffer		buffer = ReadBufferExtended(index, MAIN_FORKNUM, block, RBM_NORMAL, strategy);
+
+	LockBuffer(buffer, lock);
+	fp_check_page(index, buffer, FP_PRIMARY);
+	if (!PageIsNew(BufferGetPage(buffer)) && fp_header(BufferGetPage(buffer))->bucket != bucket)
+		index_damaged(index, block, "It is the page of another bucket.");
+	return buffer;
+}
+
+/* Return another page, locked. */
+Buffer
+fp_read_chained(Relation index, BlockNumber block, FpKind kind, int lock, BufferAccessStrategy strategy)
+{
+	Buffer		buffer = ReadBufferExtended(index, MAIN_FORKNUM, block, RBM_NORMAL, strategy);
+
+	LockBuffer(buffer, lock);
+	fp_check_page(index, buffer, kind);
+	return buffer;
+}
+
+/*
+ * Return the primary page of the bucket that a hash belongs to, locked.
+ *
+ * What the metapage said is a hint.  A bucket knows which of the others have given it their
+ * entries, and up to which step it has given away its own.  From there the address is computed
+ * again, until bucket and address agree.  Each change of that is one record of WAL, so a
+ * standby finds its way as well.
+ */
+Buffer
+fp_locate(Relation index, uint64 hash, int lock)
+{
+	FpStep		step = fp_hint(fp_meta(index), hash);
+
+	for (unsigned tries = 0;; tries++)
+	{
+		uint32		bucket = fp_bucket(hash, step, NULL);
+		Buffer		buffer = fp_read_bucket(index, bucket, lock, NULL);
+		const FpPage *header = fp_header(BufferGetPage(buffer));
+		FpOrigin	origin = fp_origin(bucket);
+		unsigned	giver = 0;
+
+		if (origin.step > 0)
+			fp_bucket(hash, origin.step - 1, &giver);
+		if (origin.step > 0 && (PageIsNew(BufferGetPage(buffer)) || !(header->received & (1 << giver))))
+			step = origin.step - 1;
+		else if (PageIsNew(BufferGetPage(buffer)))
+			index_damaged(index, BufferGetBlockNumber(buffer), "It is empty.");
+		else if (fp_bucket(hash, header->step, NULL) == bucket)
+			return buffer;
+		else
+		{
+			step = header->step;
+			fp_forget_meta(index);
+		}
+		UnlockReleaseBuffer(buffer);
+		CHECK_FOR_INTERRUPTS();
+		if (tries > FP_GROUP * FP_MAX_LEVEL * 4)
+			index_damaged(index, FP_META_BLOCK, "Buckets refer to each other in a circle.");
+	}
+}
+
+/* ----------------------------------------------------------------
+ * Pages that are taken into use, and freed
+ * ----------------------------------------------------------------
+ */
+
+/* Return the metapage, locked exclusively. */
+Buffer
+fp_lock_meta(Relation index)
+{
+	Buffer		meta = ReadBuffer(index, FP_META_BLOCK);
+
+	LockBuffer(meta, BUFFER_LOCK_EXCLUSIVE);
+	return meta;
+}
+
+/* The metapage's contents, in a buffer or in its copy that is to be logged. */
+static FpMeta *
+meta_of(Page page)
+{
+	return (FpMeta *) ((char *) page + FP_META_OFFSET);
+}
+
+/*
+ * Find a page that is not in use, locked.  It is taken into use by fp_use_page.  The lock on the
+ * metapage is that for extending the file, which is allocated on disk.
+ */
+static Buffer
+fp_find_page(Relation index, Buffer meta_buffer)
+{
+	const FpMeta *meta = meta_of(BufferGetPage(meta_buffer));
+	Buffer		buffer;
+
+	if (meta->free != InvalidBlockNumber)
+		return fp_read_chained(index, meta->free, FP_FREE, BUFFER_LOCK_EXCLUSIVE, NULL);
+	if (RelationGetNumberOfBlocks(index) <= meta->end)
+		bf_extend_with_zeros(index, RelationGetNumberOfBlocks(index), EXTEND_PAGES);
+	buffer = ReadBuffer(index, meta->end);
+	LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
+	return buffer;
+}
+
+/* Initialize a page that was found, as part of a record. */
+static Page
+fp_use_page(GenericXLogState *xlog, Buffer meta_buffer, Buffer buffer, FpKind kind, uint32 bucket)
+{
+	Page		old = BufferGetPage(buffer);
+	bool		was_free = !PageIsNew(old);
+	FpMeta	   *meta = meta_of(GenericXLogRegisterBuffer(xlog, meta_buffer, 0));
+	Page		page = GenericXLogRegisterBuffer(xlog, buffer, GENERIC_XLOG_FULL_IMAGE);
+	uint32		generation = was_free ? fp_header(old)->generation + 1 : 1;
+
+	if (meta->free != InvalidBlockNumber)
+		meta->free = fp_header(old)->next;
+	else
+		meta->end++;
+	fp_init_page(page, kind, bucket);
+	fp_header(page)->generation = generation;
+	return page;
+}
+
+/* Free a page, as part of a record. */
+void
+fp_free_page(GenericXLogState *xlog, Buffer meta_buffer, Buffer buffer)
+{
+	FpMeta	   *meta = meta_of(GenericXLogRegisterBuffer(xlog, meta_buffer, 0));
+	Page		page = GenericXLogRegisterBuffer(xlog, buffer, 0);
+	uint32		generation = fp_header(page)->generation + 1;
+
+	fp_init_page(page, FP_FREE, 0);
+	fp_header(page)->generation = generation;
+	fp_header(page)->next = meta->free;
+	meta->free = BufferGetBlockNumber(buffer);
+}
+
+/* ----------------------------------------------------------------
+ * Making room
+ * ----------------------------------------------------------------
+ */
+
+/* Move all entries of a primary page, which is locked exclusively, to a new overflow page. */
+void
+fp_spill(Relation index, Buffer buffer)
+{
+	Buffer		meta = fp_lock_meta(index);
+	Buffer		overflow = fp_find_page(index, meta);
+	GenericXLogState *xlog = GenericXLogStart(index);
+	Page		page = GenericXLogRegisterBuffer(xlog, buffer, 0);
+	Page		to = fp_use_page(xlog, meta, overflow, FP_OVERFLOW, fp_header(page)->bucket);
+	FpPage		was = *fp_header(to);
+
+	memcpy(to, page, BLCKSZ);
+	fp_header(to)->kind = FP_OVERFLOW;
+	fp_header(to)->generation = was.generation;
+	((PageHeader) page)->pd_lower = FP_ENTRIES_OFFSET;
+	((PageHeader) page)->pd_upper = BLCKSZ;
+	fp_header(page)->next = BufferGetBlockNumber(overflow);
+	bfindex_test_stop("fingerprint: before spill");
+	GenericXLogFinish(xlog);
+	bfindex_test_stop("fingerprint: after spill");
+	UnlockReleaseBuffer(overflow);
+	UnlockReleaseBuffer(meta);
+}
+
+/* A fingerprint on a page, and the number of its entry. */
+typedef struct Numbered
+{
+	uint64		fingerprint;
+	uint16		number;
+} Numbered;
+
+static int
+compare_numbered(const void *a, const void *b)
+{
+	const Numbered *x = a;
+	const Numbered *y = b;
+
+	if (x->fingerprint != y->fingerprint)
+		return x->fingerprint < y->fingerprint ? -1 : 1;
+	return (int) x->number - (int) y->number;
+}
+
+static int
+compare_numbers_descending(const void *a, const void *b)
+{
+	return (int) *(const uint16 *) b - (int) *(const uint16 *) a;
+}
+
+/*
+ * Find the fingerprint that most entries of a page have, if it is hot: the numbers of its
+ * entries, the highest first.
+ */
+static unsigned
+find_hot(Page page, uint16 *numbers)
+{
+	Numbered	sorted[FP_CAPACITY];
+	unsigned	n = fp_count(page);
+	unsigned	most = 0;
+	unsigned	start = 0;
+
+	for (unsigned i = 0; i < n; i++)
+		sorted[i] = (Numbered) {fp_get(page, i, 0).hash, (uint16) i};
+	qsort(sorted, n, sizeof(Numbered), compare_numbered);
+	for (unsigned i = 0, run = 0; i < n; i++)
+	{
+		run = i > 0 && sorted[i].fingerprint == sorted[i - 1].fingerprint ? run + 1 : 1;
+		if (run > most)
+		{
+			most = run;
+			start = i + 1 - run;
+		}
+	}
+	if (most < FP_HOT)
+		return 0;
+	for (unsigned i = 0; i < most; i++)
+		numbers[i] = sorted[start + i].number;
+	qsort(numbers, most, sizeof(uint16), compare_numbers_descending);
+	return most;
+}
+
+/*
+ * Move entries from one page to another, all of them or none.  Both are copies that are to be
+ * logged.  Numbers descend, so that the last entry of the page, which takes the place of one that is
+ * removed, is never one that is still to be moved.
+ */
+static bool
+move_entries(Page from, const uint16 *numbers, unsigned n, Page to, uint64 base, unsigned level)
+{
+	if (fp_room(to) < n)
+		return false;
+	for (unsigned i = 0; i < n; i++)
+	{
+		FpEntry		entry = fp_get(from, numbers[i], base);
+
+		if (fp_room(to) == 0 || !fp_make_fit(to, &entry, fp_header(from)->high_bit, level) || fp_room(to) == 0)
+			return false;
+		fp_append(to, &entry);
+	}
+	for (unsigned i = 0; i < n; i++)
+		fp_remove(from, numbers[i]);
+	return true;
+}
+
+/*
+ * Move the entries of a fingerprint that many have from a primary page, which is locked
+ * exclusively, to posting pages.  False if there is no such fingerprint.
+ */
+static bool
+fp_extract(Relation index, Buffer buffer)
+{
+	uint16		numbers[FP_CAPACITY];
+	unsigned	n = find_hot(BufferGetPage(buffer), numbers);
+	FpEntry		reference = {0};
+	bool		referred = false;
+	Buffer		head = InvalidBuffer;
+	Buffer		meta = InvalidBuffer;
+	Buffer		posting = InvalidBuffer;
+	GenericXLogState *xlog;
+	Page		page;
+	Page		to;
+	unsigned	level;
+	unsigned	known;
+	uint64		base;
+
+	if (n == 0)
+		return false;
+	known = fp_header(BufferGetPage(buffer))->high_bit;
+	level = fp_level(fp_header(BufferGetPage(buffer))->step);
+	base = fp_base(BufferGetPage(buffer));
+
+	/* is there a reference already? */
+	for (unsigned i = 0; i < n; i++)
+	{
+		FpEntry		entry = fp_get(BufferGetPage(buffer), numbers[i], base);
+
+		if (entry.offset == InvalidOffsetNumber)
+		{
+			reference = entry;
+			referred = true;
+			memmove(numbers + i, numbers + i + 1, (n - i - 1) * sizeof(uint16));
+			n--;
+			break;
+		}
+		reference.hash = entry.hash;
+	}
+	if (referred)
+	{
+		head = fp_read_chained(index, reference.block, FP_POSTING, BUFFER_LOCK_EXCLUSIVE, NULL);
+		xlog = GenericXLogStart(index);
+		page = GenericXLogRegisterBuffer(xlog, buffer, 0);
+		to = GenericXLogRegisterBuffer(xlog, head, 0);
+		if (move_entries(page, numbers, n, to, base, level))
+		{
+			GenericXLogFinish(xlog);
+			UnlockReleaseBuffer(head);
+			return true;
+		}
+		GenericXLogAbort(xlog);
+	}
+
+	/* a new posting page, before the others */
+	meta = fp_lock_meta(index);
+	posting = fp_find_page(index, meta);
+	xlog = GenericXLogStart(index);
+	page = GenericXLogRegisterBuffer(xlog, buffer, 0);
+	to = fp_use_page(xlog, meta, posting, FP_POSTING, 0);
+	if (referred)
+	{
+		fp_header(to)->next = reference.block;
+		fp_header(to)->next_generation = fp_header(BufferGetPage(head))->generation;
+		for (unsigned i = 0; i < fp_count(page); i++)
+		{
+			FpEntry		entry = fp_get(page, i, base);
+
+			if (entry.offset == InvalidOffsetNumber && entry.block == reference.block && entry.hash == reference.hash)
+			{
+				/* entries are removed from the highest number on; this one moves to the end */
+				for (unsigned j = 0; j < n; j++)
+				{
+					if (numbers[j] == fp_count(page) - 1)
+						numbers[j] = (uint16) i;
+				}
+				fp_remove(page, i);
+				qsort(numbers, n, sizeof(uint16), compare_numbers_descending);
+				break;
+			}
+		}
+	}
+	if (!move_entries(page, numbers, n, to, base, level))
+		elog(ERROR, "entries of a page do not fit another one");
+	reference.block = BufferGetBlockNumber(posting);
+	reference.offset = InvalidOffsetNumber;
+	if (!fp_make_fit(page, &reference, known, level))
+		elog(ERROR, "a reference does not fit its page");
+	fp_append(page, &reference);
+	bfindex_test_stop("fingerprint: before posting");
+	GenericXLogFinish(xlog);
+	bfindex_test_stop("fingerprint: after posting");
+	UnlockReleaseBuffer(posting);
+	UnlockReleaseBuffer(meta);
+	if (head != InvalidBuffer)
+		UnlockReleaseBuffer(head);
+	return true;
+}
+
+/*
+ * Move what is on overflow pages back to the primary page, which is locked exclusively, as far as
+ * there is room, and free pages that are empty then.
+ */
+void
+fp_absorb(Relation index, Buffer buffer)
+{
+	Buffer		previous = InvalidBuffer;
+	BlockNumber block = fp_header(BufferGetPage(buffer))->next;
+
+	while (block != InvalidBlockNumber)
+	{
+		Buffer		overflow = fp_read_chained(index, block, FP_OVERFLOW, BUFFER_LOCK_EXCLUSIVE, NULL);
+		unsigned	n = fp_count(BufferGetPage(overflow));
+		bool		absorbed = false;
+
+		block = fp_header(BufferGetPage(overflow))->next;
+		if (fp_count(BufferGetPage(buffer)) + n < FP_CROWDED)
+		{
+			Buffer		meta = fp_lock_meta(index);
+			GenericXLogState *xlog = GenericXLogStart(index);
+			Page		page = GenericXLogRegisterBuffer(xlog, buffer, 0);
+			Page		before = previous == InvalidBuffer ? page : GenericXLogRegisterBuffer(xlog, previous, 0);
+			Page		from = GenericXLogRegisterBuffer(xlog, overflow, 0);
+			uint16		numbers[FP_CAPACITY];
+
+			for (unsigned i = 0; i < n; i++)
+				numbers[i] = (uint16) (n - 1 - i);
+			absorbed = move_entries(from, numbers, n, page, fp_base(page), fp_level(fp_header(page)->step));
+			if (absorbed)
+			{
+				fp_header(before)->next = block;
+				fp_header(page)->generation++;	/* readers of a standby wait for this page */
+				fp_free_page(xlog, meta, overflow);
+				GenericXLogFinish(xlog);
+			}
+			else
+				GenericXLogAbort(xlog);
+			UnlockReleaseBuffer(meta);
+		}
+		if (absorbed)
+			UnlockReleaseBuffer(overflow);
+		else
+		{
+			if (previous != InvalidBuffer)
+				UnlockReleaseBuffer(previous);
+			previous = overflow;
+		}
+	}
+	if (previous != InvalidBuffer)
+		UnlockReleaseBuffer(previous);
+}
+
+/* ----------------------------------------------------------------
+ * Inserting
+ * ----------------------------------------------------------------
+ */
+
+/* Encode a page anew and append an entry; false if the page has no room for that. */
+static bool
+append_recoded(Relation index, Buffer buffer, const FpEntry *entry)
+{
+	GenericXLogState *xlog = GenericXLogStart(index);
+	Page		page = GenericXLogRegisterBuffer(xlog, buffer, 0);
+
+	if (!fp_make_fit(page, entry, FP_TAG_SHIFT, fp_level(fp_header(page)->step)))
+	{
+		GenericXLogAbort(xlog);
+		return false;
+	}
+	fp_append(page, entry);
+	GenericXLogFinish(xlog);
+	return true;
+}
+
+/* Insert an entry of which the whole hash is known, and let the index grow if it should. */
+void
+fp_insert_entry(Relation index, const FpEntry *entry, bool may_grow)
+{
+	bool		crowded = false;
+	bool		done = false;
+
+	while (!done)
+	{
+		Buffer		buffer = fp_locate(index, entry->hash, BUFFER_LOCK_EXCLUSIVE);
+		Page		page = BufferGetPage(buffer);
+
+		if (fp_room(page) > 0 && fp_count(page) > 0 && fp_fits(page, entry))
+		{
+			fp_append_logged(index, buffer, entry);
+			done = true;
+		}
+		else if (fp_room(page) > 0)
+			done = append_recoded(index, buffer, entry);
+		if (!done && !fp_extract(index, buffer))
+			fp_spill(index, buffer);
+		else if (done && fp_count(page) >= FP_CROWDED)
+			crowded = fp_count(page) > FP_CROWDED || !fp_extract(index, buffer);
+		UnlockReleaseBuffer(buffer);
+	}
+	if (crowded && may_grow)
+		fp_grow(index);
+}

@@ -1,0 +1,426 @@
+/*
+ * fp_inspect.c
+ *		fingerprint_stats and fingerprint_check: looking into an index.
+ */
+#include "fingerprint.h"
+
+#include <math.h>
+
+#include "access/heapam.h"
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "access/tableam.h"
+#include "catalog/index.h"
+#include "catalog/pg_type.h"
+#include "executor/tuptable.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "nodes/execnodes.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/guc.h"
+#include "utils/snapmgr.h"
+#include "utils/tuplesort.h"
+
+#include "../index/trust.h"
+
+/* A share of overflow pages that calls for REINDEX. */
+#define MUCH_OVERFLOW		0.2
+
+/* The operator < of bigint. */
+#define INT8_LESS			412
+
+/* An index and its table, locked; the current user may read the table. */
+typedef struct Inspected
+{
+	Relation	heap;
+	Relation	index;
+} Inspected;
+
+static Inspected
+inspect_open(Oid oid, LOCKMODE lock)
+{
+	Oid			table = IndexGetRelation(oid, true);
+	Inspected	inspected;
+
+	if (!OidIsValid(table))
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("OID %u is not that of an index", oid)));
+	inspected.heap = table_open(table, lock);
+	inspected.index = index_open(oid, AccessShareLock);
+	if (!fp_is(inspected.index))
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("\"%s\" is not a fingerprint index with a file", RelationGetRelationName(inspected.index))));
+	trust_check_may_read(inspected.heap, trust_index_columns(inspected.index));
+	trust_check_readable(inspected.heap);
+	if (trust_row_security(table))
+		ereport(ERROR,
+				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				 errmsg("index \"%s\" cannot be inspected when row-level security applies",
+						RelationGetRelationName(inspected.index))));
+	if (!inspected.index->rd_index->indisready)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("index \"%s\" is not built yet", RelationGetRelationName(inspected.index))));
+	return inspected;
+}
+
+static void
+inspect_close(Inspected inspected)
+{
+	index_close(inspected.index, NoLock);
+	table_close(inspected.heap, NoLock);
+}
+
+/* ----------------------------------------------------------------
+ * Walking over all entries
+ * ----------------------------------------------------------------
+ */
+
+typedef struct Walk
+{
+	Relation	index;
+	double		rows;
+	BlockNumber primary_pages;
+	BlockNumber overflow_pages;
+	BlockNumber posting_pages;
+	double		false_fetches;	/* summed up over the buckets */
+	uint64		exhausted;		/* buckets that cannot be divided further */
+	Tuplesortstate *sort;		/* of entries, if they are to be checked */
+	TupleTableSlot *slot;
+} Walk;
+
+/* A row of a sort: an address, a hash, and which bits of the hash are known. */
+static void
+put_row(Tuplesortstate *sort, TupleTableSlot *slot, const FpEntry *entry, uint64 known)
+{
+	ExecClearTuple(slot);
+	slot->tts_values[0] = Int64GetDatum((int64) ((uint64) entry->block << 16 | entry->offset));
+	slot->tts_values[1] = Int64GetDatum((int64) (entry->hash & known));
+	slot->tts_values[2] = Int64GetDatum((int64) known);
+	memset(slot->tts_isnull, 0, 3 * sizeof(bool));
+	ExecStoreVirtualTuple(slot);
+	tuplesort_puttupleslot(sort, slot);
+}
+
+static void
+walk_posting(Walk *walk, BlockNumber block, uint64 hash, uint64 known)
+{
+	while (block != InvalidBlockNumber)
+	{
+		Buffer		buffer = fp_read_chained(walk->index, block, FP_POSTING, BUFFER_LOCK_SHARE, NULL);
+		Page		page = BufferGetPage(buffer);
+		FpEntry		entries[FP_CAPACITY];
+		unsigned	n = fp_count(page);
+
+		for (unsigned i = 0; i < n; i++)
+			entries[i] = fp_get(page, i, 0);
+		block = fp_header(page)->next;
+		UnlockReleaseBuffer(buffer);
+		CHECK_FOR_INTERRUPTS();
+		walk->posting_pages++;
+		walk->rows += n;
+		for (unsigned i = 0; i < n && walk->sort != NULL; i++)
+		{
+			entries[i].hash = hash;
+			put_row(walk->sort, walk->slot, &entries[i], known);
+		}
+	}
+}
+
+/* Walk over one page of a bucket, which the caller has copied. */
+static void
+walk_page(Walk *walk, Page page, uint64 base, unsigned level)
+{
+	unsigned	n = fp_count(page);
+	unsigned	high = fp_header(page)->high_bit;
+	uint64		known = ((UINT64CONST(1) << Max(high, level)) - 1) | (PG_UINT64_MAX << FP_TAG_SHIFT);
+
+	for (unsigned i = 0; i < n; i++)
+	{
+		FpEntry		entry = fp_get(page, i, base);
+
+		if (entry.offset == InvalidOffsetNumber)
+			walk_posting(walk, entry.block, entry.hash, known);
+		else
+		{
+			walk->rows++;
+			if (walk->sort != NULL)
+				put_row(walk->sort, walk->slot, &entry, known);
+		}
+	}
+
+	/* tags tell less within a bucket, because they have decided who belongs to it */
+	walk->false_fetches += ldexp((double) n * FP_GROUP * 1.5, -(FP_TAG_BITS + (int) high - (int) level));
+}
+
+static void
+walk_bucket(Walk *walk, uint32 bucket)
+{
+	Buffer		buffer = fp_read_bucket(walk->index, bucket, BUFFER_LOCK_SHARE, NULL);
+	PGAlignedBlock copy;
+	uint64		base;
+	unsigned	level;
+	BlockNumber block;
+
+	walk->primary_pages++;
+	memcpy(copy.data, BufferGetPage(buffer), BLCKSZ);
+	UnlockReleaseBuffer(buffer);
+	if (PageIsNew((Page) copy.data))
+		return;
+	base = fp_base((Page) copy.data);
+	level = fp_level(fp_header((Page) copy.data)->step);
+	walk->exhausted += fp_count((Page) copy.data) > 0 && fp_header((Page) copy.data)->high_bit <= level;
+	block = fp_header((Page) copy.data)->next;
+	walk_page(walk, (Page) copy.data, base, level);
+	while (block != InvalidBlockNumber)
+	{
+		buffer = fp_read_chained(walk->index, block, FP_OVERFLOW, BUFFER_LOCK_SHARE, NULL);
+		memcpy(copy.data, BufferGetPage(buffer), BLCKSZ);
+		UnlockReleaseBuffer(buffer);
+		walk->overflow_pages++;
+		block = fp_header((Page) copy.data)->next;
+		walk_page(walk, (Page) copy.data, base, level);
+	}
+}
+
+static void
+walk_index(Walk *walk)
+{
+	FpMeta		meta = fp_read_meta(walk->index);
+	uint32		buckets = fp_buckets_at(meta.level * FP_GROUP + meta.sweep, meta.group);
+
+	for (uint32 bucket = 0; bucket < buckets; bucket++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		walk_bucket(walk, bucket);
+	}
+}
+
+/* ----------------------------------------------------------------
+ * Statistics
+ * ----------------------------------------------------------------
+ */
+
+PG_FUNCTION_INFO_V1(fingerprint_stats);
+Datum
+fingerprint_stats(PG_FUNCTION_ARGS)
+{
+	/* VACUUM, which frees pages, must wait; inserts need not */
+	Inspected	inspected = inspect_open(PG_GETARG_OID(0), ShareUpdateExclusiveLock);
+	Walk		walk = {inspected.index};
+	KeyClass	class = index_key_class(&fp_meta(inspected.index)->class);
+	char	   *label = key_class_label(&class);
+	double		bytes;
+	double		pages;
+	TupleDesc	desc;
+	Datum		values[9];
+	bool		nulls[9] = {0};
+
+	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
+		elog(ERROR, "return type must be a row type");
+	walk_index(&walk);
+	bytes = (double) RelationGetNumberOfBlocks(inspected.index) * BLCKSZ;
+	pages = (double) walk.primary_pages + walk.overflow_pages + walk.posting_pages;
+	values[0] = Int64GetDatum((int64) walk.rows);
+	values[1] = Int64GetDatum((int64) bytes);
+	values[2] = Float8GetDatum(bytes / walk.rows);
+	nulls[2] = walk.rows == 0;
+	values[3] = Float8GetDatum(walk.rows / (pages * FP_CAPACITY));
+	values[4] = Int64GetDatum((int64) walk.overflow_pages);
+	values[5] = Int64GetDatum((int64) walk.posting_pages);
+	values[6] = Float8GetDatum(walk.false_fetches / walk.primary_pages);
+	values[7] = CStringGetTextDatum(label);
+	if (!inspected.index->rd_index->indisvalid)
+		values[8] = CStringGetTextDatum("not valid: REINDEX or drop it");
+	else if (walk.exhausted > 0)
+		values[8] = CStringGetTextDatum("REINDEX INDEX CONCURRENTLY: entries have too few bits for an index of this size");
+	else if (walk.overflow_pages > MUCH_OVERFLOW * walk.primary_pages)
+		values[8] = CStringGetTextDatum("consider a btree: many keys are repeated");
+	else
+		nulls[8] = true;
+	inspect_close(inspected);
+	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values, nulls)));
+}
+
+/* ----------------------------------------------------------------
+ * Check
+ * ----------------------------------------------------------------
+ */
+
+static Tuplesortstate *
+begin_sort(TupleDesc desc)
+{
+	AttrNumber	columns[] = {1};
+	Oid			operators[] = {INT8_LESS};
+	Oid			collations[] = {InvalidOid};
+	bool		nulls_first[] = {false};
+
+	return tuplesort_begin_heap(desc, 1, columns, operators, collations, nulls_first, maintenance_work_mem / 2, NULL,
+								TUPLESORT_NONE);
+}
+
+/* What a scan of the table collects. */
+typedef struct Rows
+{
+	IndexKeyHasher *hasher;
+	Tuplesortstate *sort;
+	TupleTableSlot *slot;
+} Rows;
+
+static void
+collect_row(Relation index, ItemPointer tid, Datum *values, bool *isnull, bool alive, void *arg)
+{
+	Rows	   *rows = arg;
+	FpEntry		entry;
+
+	if (isnull[0])
+		return;
+	entry.hash = index_key_hash(rows->hasher, values[0]);
+	entry.block = ItemPointerGetBlockNumber(tid);
+	entry.offset = ItemPointerGetOffsetNumber(tid);
+	put_row(rows->sort, rows->slot, &entry, PG_UINT64_MAX);
+}
+
+/* The next row of a sort; false at its end. */
+static bool
+next_row(Tuplesortstate *sort, TupleTableSlot *slot, uint64 *tid, uint64 *hash, uint64 *known)
+{
+	if (!tuplesort_gettupleslot(sort, true, false, slot, NULL))
+		return false;
+	slot_getallattrs(slot);
+	*tid = (uint64) DatumGetInt64(slot->tts_values[0]);
+	*hash = (uint64) DatumGetInt64(slot->tts_values[1]);
+	*known = (uint64) DatumGetInt64(slot->tts_values[2]);
+	return true;
+}
+
+/* Does the table have something at an address?  What is dead counts until VACUUM has removed it. */
+static bool
+is_used(Relation heap, uint64 tid, Buffer *buffer)
+{
+	BlockNumber block = (BlockNumber) (tid >> 16);
+	OffsetNumber offset = (OffsetNumber) tid;
+	bool		used;
+
+	if (block >= RelationGetNumberOfBlocks(heap))
+		return false;
+	*buffer = ReleaseAndReadBuffer(*buffer, heap, block);
+	LockBuffer(*buffer, BUFFER_LOCK_SHARE);
+	used = offset <= PageGetMaxOffsetNumber(BufferGetPage(*buffer)) &&
+		ItemIdIsUsed(PageGetItemId(BufferGetPage(*buffer), offset));
+	LockBuffer(*buffer, BUFFER_LOCK_UNLOCK);
+	return used;
+}
+
+/*
+ * Compare the index with the table, whose rows do not change meanwhile.  Expressions and the
+ * predicate of the index are the owner's code: they run with the owner's rights, as when the
+ * index is built.
+ */
+PG_FUNCTION_INFO_V1(fingerprint_check);
+Datum
+fingerprint_check(PG_FUNCTION_ARGS)
+{
+	Inspected	inspected = inspect_open(PG_GETARG_OID(0), ShareLock);
+	TupleDesc	desc;
+	TupleDesc	sort_desc = CreateTemplateTupleDesc(3);
+	Walk		walk = {inspected.index};
+	Rows		rows = {0};
+	Snapshot	snapshot;
+	struct IndexInfo *info;
+	Oid			user;
+	int			security;
+	int			settings;
+	TupleTableSlot *slots[2];
+	uint64		entry_tid;
+	uint64		entry_hash;
+	uint64		known;
+	uint64		row_tid = 0;
+	uint64		row_hash = 0;
+	uint64		ignored;
+	bool		more_rows;
+	uint64		previous = PG_UINT64_MAX;
+	bool		found = false;
+	int64		missing = 0;
+	int64		dangling = 0;
+	int64		repeated = 0;
+	Buffer		heap_buffer = InvalidBuffer;
+	Datum		values[3];
+	bool		nulls[3] = {0};
+
+	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
+		elog(ERROR, "return type must be a row type");
+	for (AttrNumber i = 1; i <= 3; i++)
+		TupleDescInitEntry(sort_desc, i, NULL, INT8OID, -1, 0);
+	bf_finish_tuple_desc(sort_desc);
+	slots[0] = MakeSingleTupleTableSlot(sort_desc, &TTSOpsMinimalTuple);
+	slots[1] = MakeSingleTupleTableSlot(sort_desc, &TTSOpsMinimalTuple);
+	walk.slot = rows.slot = MakeSingleTupleTableSlot(sort_desc, &TTSOpsVirtual);
+
+	walk.sort = begin_sort(sort_desc);
+	walk_index(&walk);
+	tuplesort_performsort(walk.sort);
+
+	snapshot = RegisterSnapshot(GetLatestSnapshot());
+	settings = NewGUCNestLevel();
+	GetUserIdAndSecContext(&user, &security);
+	SetUserIdAndSecContext(inspected.heap->rd_rel->relowner, security | SECURITY_RESTRICTED_OPERATION);
+	bf_restrict_search_path();
+	info = BuildIndexInfo(inspected.index);
+	index_key_class_check(inspected.index, &fp_meta(inspected.index)->class, FP_META_BLOCK);
+	rows.hasher = index_key_hasher(inspected.index, CurrentMemoryContext);
+	rows.sort = begin_sort(sort_desc);
+	info->ii_Concurrent = true; /* to use our snapshot */
+	table_index_build_scan(inspected.heap, inspected.index, info, true, false, collect_row, &rows,
+						   table_beginscan_strat(inspected.heap, snapshot, 0, NULL, true, true));
+	AtEOXact_GUC(false, settings);
+	SetUserIdAndSecContext(user, security);
+	UnregisterSnapshot(snapshot);
+	tuplesort_performsort(rows.sort);
+
+	/* merge; `found` tells whether the row has had its entry */
+	more_rows = next_row(rows.sort, slots[1], &row_tid, &row_hash, &ignored);
+	while (next_row(walk.sort, slots[0], &entry_tid, &entry_hash, &known))
+	{
+		CHECK_FOR_INTERRUPTS();
+		while (more_rows && row_tid < entry_tid)
+		{
+			missing += !found;
+			found = false;
+			more_rows = next_row(rows.sort, slots[1], &row_tid, &row_hash, &ignored);
+		}
+		if (entry_tid == previous)
+			repeated++;
+		previous = entry_tid;
+		if (more_rows && row_tid == entry_tid)
+		{
+			if ((row_hash & known) == entry_hash)
+				found = true;
+			else
+				dangling++;
+		}
+		else if (inspected.heap->rd_tableam == GetHeapamTableAmRoutine() && !is_used(inspected.heap, entry_tid, &heap_buffer))
+			dangling++;
+	}
+	while (more_rows)
+	{
+		missing += !found;
+		found = false;
+		more_rows = next_row(rows.sort, slots[1], &row_tid, &row_hash, &ignored);
+	}
+	if (BufferIsValid(heap_buffer))
+		ReleaseBuffer(heap_buffer);
+	ExecDropSingleTupleTableSlot(slots[0]);
+	ExecDropSingleTupleTableSlot(slots[1]);
+	ExecDropSingleTupleTableSlot(walk.slot);
+	tuplesort_end(walk.sort);
+	tuplesort_end(rows.sort);
+	inspect_close(inspected);
+	values[0] = Int64GetDatum(missing);
+	values[1] = Int64GetDatum(dangling);
+	values[2] = Int64GetDatum(repeated);
+	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values, nulls)));
+}

@@ -1,0 +1,415 @@
+/*
+ * fp_page.c
+ *		Pages of a fingerprint index: the metapage, entries, checks.
+ *
+ * Every page is checked when it is read.  A page of zeros is a bucket that has not been given
+ * anything yet: extents are made by extending the file.
+ */
+#include "fingerprint.h"
+
+#include "access/xloginsert.h"
+#include "miscadmin.h"
+#include "port/pg_bitutils.h"
+
+/* Bits of the hash that a rest has at least, where there are so many. */
+#define LEAST_EXTRA_BITS	2
+#define LARGEST_REST		6
+
+/* ----------------------------------------------------------------
+ * The metapage
+ * ----------------------------------------------------------------
+ */
+
+/* Return the sentence that says what is wrong with a metapage, or NULL. */
+static const char *
+meta_problem(const FpMeta *meta, BlockNumber blocks)
+{
+	if (meta->magic != FP_META_MAGIC)
+		return "It does not begin like a metapage.";
+	if (meta->version != FP_VERSION)
+		return "It is of a version that this library does not know.";
+	if (!index_key_class_is_known(&meta->class))
+		return "Its class of keys is unknown.";
+	if (meta->level > FP_MAX_LEVEL || meta->sweep >= FP_GROUP || meta->group >= UINT32_C(1) << meta->level)
+		return "Its size is out of range.";
+	if (meta->extents < 1 || meta->extents > FP_MAX_EXTENTS || meta->end > blocks)
+		return "It has extents that the file does not have.";
+	for (uint32 i = 0; i < meta->extents; i++)
+	{
+		if (meta->extent[i] == FP_META_BLOCK || meta->extent[i] >= meta->end)
+			return "An extent is not where it should be.";
+	}
+	return NULL;
+}
+
+/* Return the metapage as it is now. */
+FpMeta
+fp_read_meta(Relation index)
+{
+	Buffer		buffer = ReadBuffer(index, FP_META_BLOCK);
+	FpMeta		meta;
+	const char *problem;
+
+	LockBuffer(buffer, BUFFER_LOCK_SHARE);
+	memcpy(&meta, (char *) BufferGetPage(buffer) + FP_META_OFFSET, sizeof(meta));
+	UnlockReleaseBuffer(buffer);
+	problem = meta_problem(&meta, RelationGetNumberOfBlocks(index));
+	if (problem != NULL)
+		index_damaged(index, FP_META_BLOCK, problem);
+	return meta;
+}
+
+/*
+ * Return a copy of the metapage that is kept with the relation.  It can be behind: buckets say
+ * themselves how far they have grown, and extents are only ever added.
+ */
+const FpMeta *
+fp_meta(Relation index)
+{
+	if (unlikely(index->rd_amcache == NULL))
+	{
+		FpMeta		meta = fp_read_meta(index);
+
+		index->rd_amcache = MemoryContextAlloc(index->rd_indexcxt, sizeof(FpMeta));
+		memcpy(index->rd_amcache, &meta, sizeof(FpMeta));
+	}
+	return index->rd_amcache;
+}
+
+/* Read the metapage again when it is next needed. */
+void
+fp_forget_meta(Relation index)
+{
+	if (index->rd_amcache != NULL)
+		pfree(index->rd_amcache);
+	index->rd_amcache = NULL;
+}
+
+/* Return the block of a bucket. */
+BlockNumber
+fp_block_of(Relation index, const FpMeta *meta, uint32 bucket)
+{
+	uint32		offset;
+	uint32		size;
+	unsigned	extent = fp_extent(bucket, &offset, &size);
+
+	if (extent >= meta->extents)
+	{
+		fp_forget_meta(index);
+		meta = fp_meta(index);
+		if (extent >= meta->extents)
+			index_damaged(index, FP_META_BLOCK, "It lacks an extent that another page refers to.");
+	}
+	return meta->extent[extent] + offset;
+}
+
+/* ----------------------------------------------------------------
+ * Pages of entries
+ * ----------------------------------------------------------------
+ */
+
+/* Raise an error unless a locked page is of this kind.  A primary page can be new. */
+void
+fp_check_page(Relation index, Buffer buffer, FpKind kind)
+{
+	Page		page = BufferGetPage(buffer);
+	const FpPage *header = fp_header(page);
+	const PageHeaderData *bounds = (const PageHeaderData *) page;
+
+	if (kind == FP_PRIMARY && PageIsNew(page))
+		return;
+	if (header->magic != FP_PAGE_MAGIC || header->kind != kind)
+		index_damaged(index, BufferGetBlockNumber(buffer), "It is not a page of the kind that is expected there.");
+	if (bounds->pd_lower < FP_ENTRIES_OFFSET || bounds->pd_lower % sizeof(uint16) != 0 ||
+		bounds->pd_upper < bounds->pd_lower || bounds->pd_upper > BLCKSZ ||
+		header->rest_bytes < FP_NARROW_REST || header->rest_bytes > LARGEST_REST ||
+		bounds->pd_upper != BLCKSZ - fp_count(page) * header->rest_bytes)
+		index_damaged(index, BufferGetBlockNumber(buffer), "Its number of entries contradicts its size.");
+	if (header->low_bit > header->high_bit || header->high_bit > FP_TAG_SHIFT ||
+		header->block_bits > 32 || header->offset_bits > 16 || header->step > FP_GROUP * (FP_MAX_LEVEL + 1) ||
+		header->block_bits + header->offset_bits + header->high_bit - header->low_bit > 8 * header->rest_bytes)
+		index_damaged(index, BufferGetBlockNumber(buffer), "The layout of its entries is out of range.");
+}
+
+void
+fp_init_meta_page(Page page, const FpMeta *meta)
+{
+	PageInit(page, BLCKSZ, 0);
+	((PageHeader) page)->pd_lower = BLCKSZ;
+	memcpy((char *) page + FP_META_OFFSET, meta, sizeof(*meta));
+}
+
+void
+fp_init_page(Page page, FpKind kind, uint32 bucket)
+{
+	FpPage	   *header = fp_header(page);
+
+	PageInit(page, BLCKSZ, 0);
+	((PageHeader) page)->pd_lower = FP_ENTRIES_OFFSET;
+	header->magic = FP_PAGE_MAGIC;
+	header->bucket = bucket;
+	header->kind = (uint8) kind;
+	header->step = (uint8) (kind == FP_PRIMARY ? fp_origin(bucket).step : 0);
+	header->high_bit = FP_TAG_SHIFT;
+	header->low_bit = FP_TAG_SHIFT;
+	header->rest_bytes = FP_NARROW_REST;
+	header->next = InvalidBlockNumber;
+}
+
+/* ----------------------------------------------------------------
+ * Entries
+ * ----------------------------------------------------------------
+ */
+
+static uint64
+mask(unsigned bits)
+{
+	return bits >= 64 ? PG_UINT64_MAX : (UINT64CONST(1) << bits) - 1;
+}
+
+/* How many bits a number needs. */
+static unsigned
+bits_of(uint32 number)
+{
+	return number == 0 ? 0 : (unsigned) pg_leftmost_one_pos32(number) + 1;
+}
+
+static uint64
+get_rest(Page page, unsigned i)
+{
+	unsigned	bytes = fp_header(page)->rest_bytes;
+	const uint8 *at = (const uint8 *) page + BLCKSZ - (i + 1) * bytes;
+	uint32		low;
+	uint64		rest;
+
+	memcpy(&low, at, sizeof(low));
+	rest = low;
+	for (unsigned byte = sizeof(low); byte < bytes; byte++)
+		rest |= (uint64) at[byte] << (8 * byte);
+	return rest;
+}
+
+static void
+set_rest(Page page, unsigned i, uint64 rest)
+{
+	unsigned	bytes = fp_header(page)->rest_bytes;
+	uint8	   *at = (uint8 *) page + BLCKSZ - (i + 1) * bytes;
+	uint32		low = (uint32) rest;
+
+	memcpy(at, &low, sizeof(low));
+	for (unsigned byte = sizeof(low); byte < bytes; byte++)
+		at[byte] = (uint8) (rest >> (8 * byte));
+}
+
+static void
+set_count(Page page, unsigned n)
+{
+	((PageHeader) page)->pd_lower = (LocationIndex) (FP_ENTRIES_OFFSET + n * sizeof(uint16));
+	((PageHeader) page)->pd_upper = (LocationIndex) (BLCKSZ - n * fp_header(page)->rest_bytes);
+}
+
+/* The bits of the hash that all entries of a bucket share, by its primary page. */
+uint64
+fp_base(Page page)
+{
+	return fp_group_of(fp_header(page)->bucket, fp_level(fp_header(page)->step));
+}
+
+/* Return an entry.  `base` are the bits of its hash that follow from the bucket. */
+FpEntry
+fp_get(Page page, unsigned i, uint64 base)
+{
+	const FpPage *header = fp_header(page);
+	uint64		rest = get_rest(page, i);
+	FpEntry		entry;
+
+	entry.offset = (OffsetNumber) (rest & mask(header->offset_bits));
+	rest >>= header->offset_bits;
+	entry.block = (BlockNumber) (rest & mask(header->block_bits));
+	rest >>= header->block_bits;
+	entry.hash = base | rest << header->low_bit | (uint64) fp_tags(page)[i] << FP_TAG_SHIFT;
+	return entry;
+}
+
+/* Can the page, as it is encoded, hold the address of this entry? */
+bool
+fp_fits(Page page, const FpEntry *entry)
+{
+	const FpPage *header = fp_header(page);
+
+	return ((uint64) entry->block >> header->block_bits) == 0 && entry->offset >> header->offset_bits == 0;
+}
+
+/*
+ * Encode the entries of a page anew, so that it can hold another one, of whose hash the bits
+ * below `known` are known.  Bits of the hash that follow from the level of the bucket are dropped
+ * first.  False, and no change, if the entries would not fit the page.
+ */
+bool
+fp_make_fit(Page page, const FpEntry *entry, unsigned known, unsigned level)
+{
+	FpPage	   *header = fp_header(page);
+	FpPage		old = *header;
+	unsigned	n = fp_count(page);
+	unsigned	address_bits;
+	unsigned	high = Min(n == 0 ? FP_TAG_SHIFT : old.high_bit, known);
+	uint64		rests[FP_CAPACITY];
+
+	if (fp_fits(page, entry) && old.high_bit <= known && n > 0)
+		return true;
+	for (unsigned i = 0; i < n; i++)
+		rests[i] = get_rest(page, i);
+	if (n == 0)
+		header->rest_bytes = FP_NARROW_REST;
+	header->block_bits = (uint8) Max(n == 0 ? 0 : old.block_bits, bits_of(entry->block));
+	header->offset_bits = (uint8) Max(n == 0 ? 0 : old.offset_bits, bits_of(entry->offset));
+	header->low_bit = (uint8) Min(level, high);
+	address_bits = header->block_bits + header->offset_bits;
+	while (8 * header->rest_bytes < address_bits + Min(LEAST_EXTRA_BITS, high - header->low_bit))
+		header->rest_bytes++;
+	header->high_bit = (uint8) Min(high, header->low_bit + 8 * header->rest_bytes - address_bits);
+	if ((n + 1) * (sizeof(uint16) + header->rest_bytes) > BLCKSZ - FP_ENTRIES_OFFSET)
+	{
+		*header = old;
+		return false;
+	}
+	for (unsigned i = 0; i < n; i++)
+	{
+		uint64		offset = rests[i] & mask(old.offset_bits);
+		uint64		block = rests[i] >> old.offset_bits & mask(old.block_bits);
+		uint64		extra = rests[i] >> (old.offset_bits + old.block_bits) >> (header->low_bit - old.low_bit);
+
+		extra &= mask(header->high_bit - header->low_bit);
+		set_rest(page, i, (extra << header->block_bits | block) << header->offset_bits | offset);
+	}
+	set_count(page, n);
+	return true;
+}
+
+/* Append an entry to a page that has room for it, and that it fits. */
+void
+fp_append(Page page, const FpEntry *entry)
+{
+	const FpPage *header = fp_header(page);
+	unsigned	n = fp_count(page);
+	uint64		extra = entry->hash >> header->low_bit & mask(header->high_bit - header->low_bit);
+
+	Assert(fp_room(page) > 0 && fp_fits(page, entry));
+	set_count(page, n + 1);
+	fp_tags(page)[n] = (uint16) (entry->hash >> FP_TAG_SHIFT);
+	set_rest(page, n, (extra << header->block_bits | entry->block) << header->offset_bits | entry->offset);
+}
+
+/* Remove an entry.  The last one takes its place, so that few bytes change. */
+void
+fp_remove(Page page, unsigned i)
+{
+	unsigned	last = fp_count(page) - 1;
+
+	fp_tags(page)[i] = fp_tags(page)[last];
+	set_rest(page, i, get_rest(page, last));
+	set_count(page, last);
+}
+
+/*
+ * Find the entries of a hash: their numbers go to `found`, which has room for FP_CAPACITY.
+ *
+ * Tags are compared eight at a time.  (GCC's vectors are available on every architecture.)
+ */
+unsigned
+fp_match(Page page, uint64 hash, uint16 *found)
+{
+	typedef uint16 Tags __attribute__((vector_size(16), aligned(2), may_alias));
+	typedef uint64 Words __attribute__((vector_size(16)));
+	const FpPage *header = fp_header(page);
+	const uint16 *tags = fp_tags(page);
+	const uint16 tag = (uint16) (hash >> FP_TAG_SHIFT);
+	const unsigned n = fp_count(page);
+	const unsigned address_bits = header->block_bits + header->offset_bits;
+	const uint64 extra = hash >> header->low_bit & mask(header->high_bit - header->low_bit);
+	const Tags	wanted = {tag, tag, tag, tag, tag, tag, tag, tag};
+	unsigned	matches = 0;
+	unsigned	i = 0;
+
+	while (i < n)
+	{
+		unsigned	end = Min(i + 32, n);
+
+		if (end - i == 32)
+		{
+			const Tags *four = (const Tags *) (tags + i);
+			Words		equal = (Words) ((four[0] == wanted) | (four[1] == wanted) | (four[2] == wanted) | (four[3] == wanted));
+
+			if (likely((equal[0] | equal[1]) == 0))
+			{
+				i = end;
+				continue;
+			}
+		}
+		for (; i < end; i++)
+		{
+			if (tags[i] == tag && get_rest(page, i) >> address_bits == extra)
+				found[matches++] = (uint16) i;
+		}
+	}
+	return matches;
+}
+
+/* ----------------------------------------------------------------
+ * WAL
+ * ----------------------------------------------------------------
+ */
+
+#define REGION_HEADER	(2 * sizeof(OffsetNumber))
+
+/* Append a region of a page as generic_redo() reads it: offset, length, bytes. */
+static char *
+append_region(char *to, Page page, Size offset, Size length)
+{
+	OffsetNumber numbers[2] = {(OffsetNumber) offset, (OffsetNumber) length};
+
+	memcpy(to, numbers, sizeof(numbers));
+	memcpy(to + sizeof(numbers), (char *) page + offset, length);
+	return to + sizeof(numbers) + length;
+}
+
+/*
+ * Append an entry, and log that.  GenericXLog would compare the whole page to find out what has
+ * changed; src/index/page.c explains why its record can be written directly.  generic_redo()
+ * clears the space between pd_lower and pd_upper after that, where nothing is.
+ */
+void
+fp_append_logged(Relation index, Buffer buffer, const FpEntry *entry)
+{
+	Page		page = BufferGetPage(buffer);
+	unsigned	rest_bytes = fp_header(page)->rest_bytes;
+	char		regions[3 * REGION_HEADER + 2 * sizeof(LocationIndex) + sizeof(uint16) + LARGEST_REST];
+	char	   *end = regions;
+
+	if (!BF_KNOWN_GENERIC_REDO)
+	{
+		GenericXLogState *xlog = GenericXLogStart(index);
+
+		fp_append(GenericXLogRegisterBuffer(xlog, buffer, 0), entry);
+		GenericXLogFinish(xlog);
+		return;
+	}
+	if (RelationNeedsWAL(index))
+		XLogBeginInsert();
+	START_CRIT_SECTION();
+	fp_append(page, entry);
+	MarkBufferDirty(buffer);
+	if (RelationNeedsWAL(index))
+	{
+		unsigned	last = fp_count(page) - 1;
+
+		end = append_region(end, page, offsetof(PageHeaderData, pd_lower), 2 * sizeof(LocationIndex));
+		end = append_region(end, page, FP_ENTRIES_OFFSET + last * sizeof(uint16), sizeof(uint16));
+		end = append_region(end, page, BLCKSZ - (last + 1) * rest_bytes, rest_bytes);
+		Assert(end <= regions + sizeof(regions));
+		XLogRegisterBuffer(0, buffer, REGBUF_STANDARD);
+		XLogRegisterBufData(0, regions, (int) (end - regions));
+		PageSetLSN(page, XLogInsert(RM_GENERIC_ID, 0));
+	}
+	END_CRIT_SECTION();
+}

@@ -1,0 +1,379 @@
+/*
+ * fp_scan.c
+ *		Index scans, plain and bitmap.
+ *
+ * The rows of a bucket that have the fingerprint of a key are collected with the bucket locked, and
+ * returned one by one, to be rechecked.  No lock or pin is kept between them: a row whose
+ * address is used again meanwhile is not visible to the snapshot of the scan.
+ *
+ * Posting pages are read one at a time, because there can be many.  The first one is read with the
+ * bucket locked.  A link to another one has its generation.  If VACUUM has freed that page in
+ * the meantime, then the scan starts again and skips the rows that it has returned.  New
+ * entries go to the first page of a chain or before it; they are of rows that the snapshot does
+ * not see.
+ */
+#include "fingerprint.h"
+
+#include "access/relscan.h"
+#include "miscadmin.h"
+#include "nodes/tidbitmap.h"
+#include "pgstat.h"
+#include "storage/predicate.h"
+#include "utils/memutils.h"
+
+/* A posting page that is still to be read. */
+typedef struct Link
+{
+	BlockNumber block;
+	uint32		generation;
+} Link;
+
+typedef struct FpScan
+{
+	MemoryContext context;
+	KeyType    *type;			/* of the key */
+	Oid			subtype;		/* that it was made for */
+	MemoryContext scratch;		/* for hashing one value */
+	bool		started;
+	uint64		hash;
+
+	/* rows to return, and chains to read after them */
+	ItemPointerData *rows;
+	int			n_rows;
+	int			next_row;
+	int			room;
+	Link	   *links;
+	int			n_links;
+	int			room_for_links;
+
+	/* rows that were returned; kept if there are chains to read */
+	ItemPointerData *returned;
+	int64		n_returned;
+	int64		room_for_returned;
+	int64		n_sorted;		/* of them, which a scan that started again skips */
+} FpScan;
+
+#define FIRST_ROOM	16
+
+IndexScanDesc
+fp_beginscan(Relation index, int keys, int orderbys)
+{
+	IndexScanDesc desc = RelationGetIndexScan(index, keys, orderbys);
+	FpScan	   *scan = palloc0(sizeof(FpScan));
+
+	scan->context = CurrentMemoryContext;
+	scan->scratch = AllocSetContextCreate(CurrentMemoryContext, "fingerprint scan key", ALLOCSET_SMALL_SIZES);
+	scan->room = FIRST_ROOM;
+	scan->rows = palloc(scan->room * sizeof(ItemPointerData));
+	desc->opaque = scan;
+	return desc;
+}
+
+void
+fp_rescan(IndexScanDesc desc, ScanKey keys, int nkeys, ScanKey orderbys, int norderbys)
+{
+	FpScan	   *scan = desc->opaque;
+
+	if (keys != NULL && desc->numberOfKeys > 0)
+		memmove(desc->keyData, keys, desc->numberOfKeys * sizeof(ScanKeyData));
+	scan->started = false;
+	scan->n_rows = scan->next_row = scan->n_links = 0;
+	scan->n_returned = scan->n_sorted = 0;
+}
+
+void
+fp_endscan(IndexScanDesc desc)
+{
+	FpScan	   *scan = desc->opaque;
+
+	MemoryContextDelete(scan->scratch);
+	if (scan->returned != NULL)
+		pfree(scan->returned);
+	if (scan->links != NULL)
+		pfree(scan->links);
+	pfree(scan->rows);
+	pfree(scan);
+}
+
+/* ----------------------------------------------------------------
+ * Collecting rows
+ * ----------------------------------------------------------------
+ */
+
+static int
+compare_rows(const void *a, const void *b)
+{
+	return ItemPointerCompare((ItemPointer) a, (ItemPointer) b);
+}
+
+static void
+add_row(FpScan *scan, const FpEntry *entry)
+{
+	ItemPointerData row;
+
+	ItemPointerSet(&row, entry->block, entry->offset);
+	if (scan->n_sorted > 0 && bsearch(&row, scan->returned, scan->n_sorted, sizeof(row), compare_rows) != NULL)
+		return;
+	if (scan->n_rows == scan->room)
+	{
+		scan->room *= 2;
+		scan->rows = repalloc_huge(scan->rows, scan->room * sizeof(ItemPointerData));
+	}
+	scan->rows[scan->n_rows++] = row;
+}
+
+static void
+add_link(FpScan *scan, BlockNumber block, uint32 generation)
+{
+	if (block == InvalidBlockNumber)
+		return;
+	for (int i = 0; i < scan->n_links; i++)
+	{
+		if (scan->links[i].block == block)
+			return;
+	}
+	if (scan->n_links == scan->room_for_links)
+	{
+		scan->room_for_links = Max(scan->room_for_links * 2, 4);
+		scan->links = scan->links == NULL ? MemoryContextAlloc(scan->context, scan->room_for_links * sizeof(Link)) :
+			repalloc(scan->links, scan->room_for_links * sizeof(Link));
+	}
+	scan->links[scan->n_links++] = (Link) {block, generation};
+}
+
+/* Add the rows of a posting page that is locked, and the link to the next one. */
+static void
+add_posting(FpScan *scan, Page page)
+{
+	unsigned	n = fp_count(page);
+
+	for (unsigned i = 0; i < n; i++)
+	{
+		FpEntry		entry = fp_get(page, i, 0);
+
+		add_row(scan, &entry);
+	}
+	add_link(scan, fp_header(page)->next, fp_header(page)->next_generation);
+}
+
+/* Add the rows of one page of a bucket that is locked. */
+static void
+add_matches(FpScan *scan, Relation index, Page page)
+{
+	uint16		found[FP_CAPACITY];
+	unsigned	n = fp_match(page, scan->hash, found);
+
+	for (unsigned i = 0; i < n; i++)
+	{
+		FpEntry		entry = fp_get(page, found[i], 0);
+
+		if (entry.offset != InvalidOffsetNumber)
+			add_row(scan, &entry);
+		else
+		{
+			Buffer		posting = fp_read_chained(index, entry.block, FP_POSTING, BUFFER_LOCK_SHARE, NULL);
+
+			add_posting(scan, BufferGetPage(posting));
+			UnlockReleaseBuffer(posting);
+		}
+	}
+}
+
+static void
+add_bucket(FpScan *scan, Relation index, Buffer buffer)
+{
+	BlockNumber block = fp_header(BufferGetPage(buffer))->next;
+
+	add_matches(scan, index, BufferGetPage(buffer));
+	while (block != InvalidBlockNumber)
+	{
+		Buffer		overflow = fp_read_chained(index, block, FP_OVERFLOW, BUFFER_LOCK_SHARE, NULL);
+
+		add_matches(scan, index, BufferGetPage(overflow));
+		block = fp_header(BufferGetPage(overflow))->next;
+		UnlockReleaseBuffer(overflow);
+	}
+}
+
+/*
+ * Remove repeated rows.  An entry that is given to another bucket while both are read can be seen in
+ * each of them.
+ */
+static void
+remove_repeated(FpScan *scan)
+{
+	int			n = 0;
+
+	qsort(scan->rows, scan->n_rows, sizeof(ItemPointerData), compare_rows);
+	for (int i = 0; i < scan->n_rows; i++)
+	{
+		if (n == 0 || !ItemPointerEquals(&scan->rows[n - 1], &scan->rows[i]))
+			scan->rows[n++] = scan->rows[i];
+	}
+	scan->n_rows = n;
+}
+
+/* Collect the rows of the bucket that the hash belongs to. */
+static void
+collect_bucket(FpScan *scan, Relation index)
+{
+	Buffer		buffer = fp_locate(index, scan->hash, BUFFER_LOCK_SHARE);
+	const FpPage *header = fp_header(BufferGetPage(buffer));
+	uint32		bucket = header->bucket;
+	uint32		other = header->giving ? fp_bucket(scan->hash, header->step + 1, NULL) : bucket;
+
+	add_bucket(scan, index, buffer);
+	UnlockReleaseBuffer(buffer);
+	if (likely(other == bucket))
+		return;
+	buffer = fp_read_bucket(index, other, BUFFER_LOCK_SHARE, NULL);
+	if (!PageIsNew(BufferGetPage(buffer)))
+		add_bucket(scan, index, buffer);
+	UnlockReleaseBuffer(buffer);
+	remove_repeated(scan);
+}
+
+/* Start again, without the rows that were returned. */
+static void
+restart(FpScan *scan, Relation index)
+{
+	qsort(scan->returned, scan->n_returned, sizeof(ItemPointerData), compare_rows);
+	scan->n_sorted = scan->n_returned;
+	scan->n_links = 0;
+	collect_bucket(scan, index);
+}
+
+/* Remember the rows that were returned, before others take their place. */
+static void
+remember_returned(FpScan *scan)
+{
+	if (scan->n_returned + scan->n_rows > scan->room_for_returned)
+	{
+		scan->room_for_returned = Max(scan->room_for_returned * 2, scan->n_returned + scan->n_rows);
+		scan->returned = scan->returned == NULL ?
+			MemoryContextAllocHuge(scan->context, scan->room_for_returned * sizeof(ItemPointerData)) :
+			repalloc_huge(scan->returned, scan->room_for_returned * sizeof(ItemPointerData));
+	}
+	memcpy(scan->returned + scan->n_returned, scan->rows, scan->n_rows * sizeof(ItemPointerData));
+	scan->n_returned += scan->n_rows;
+}
+
+/* Collect more rows; false if there are none. */
+static bool
+collect_more(IndexScanDesc desc)
+{
+	FpScan	   *scan = desc->opaque;
+
+	while (scan->n_links > 0)
+	{
+		Link		link = scan->links[--scan->n_links];
+		Buffer		buffer;
+		const FpPage *header;
+
+		CHECK_FOR_INTERRUPTS();
+		remember_returned(scan);
+		scan->n_rows = scan->next_row = 0;
+		buffer = ReadBuffer(desc->indexRelation, link.block);
+		LockBuffer(buffer, BUFFER_LOCK_SHARE);
+		header = fp_header(BufferGetPage(buffer));
+		if (!PageIsNew(BufferGetPage(buffer)) && header->kind == FP_POSTING && header->generation == link.generation)
+		{
+			fp_check_page(desc->indexRelation, buffer, FP_POSTING);
+			add_posting(scan, BufferGetPage(buffer));
+			UnlockReleaseBuffer(buffer);
+		}
+		else
+		{
+			UnlockReleaseBuffer(buffer);
+			restart(scan, desc->indexRelation);
+		}
+		if (scan->n_rows > 0)
+			return true;
+	}
+	return false;
+}
+
+/* ----------------------------------------------------------------
+ * Scans
+ * ----------------------------------------------------------------
+ */
+
+/* Hash the key of the scan; false if it is NULL. */
+static bool
+hash_key(IndexScanDesc desc)
+{
+	FpScan	   *scan = desc->opaque;
+	ScanKey		key = &desc->keyData[0];
+	MemoryContext caller;
+
+	for (int i = 0; i < desc->numberOfKeys; i++)
+	{
+		if (desc->keyData[i].sk_flags & SK_ISNULL)
+			return false;
+	}
+	if (scan->type == NULL || scan->subtype != key->sk_subtype)
+	{
+		scan->type = index_key_type_of_operand(desc->indexRelation, key->sk_subtype, scan->context);
+		scan->subtype = key->sk_subtype;
+		if (!index_key_class_matches(&fp_meta(desc->indexRelation)->class, scan->type))
+		{
+			index_key_class_check(desc->indexRelation, &fp_meta(desc->indexRelation)->class, FP_META_BLOCK);
+			ereport(ERROR,
+					(errcode(ERRCODE_DATATYPE_MISMATCH),
+					 errmsg("index \"%s\" cannot be searched for this type of key",
+							RelationGetRelationName(desc->indexRelation)),
+					 errdetail("Its operator family has an operator that was added to it.")));
+		}
+	}
+	caller = MemoryContextSwitchTo(scan->scratch);
+	scan->hash = key_hash(scan->type, key->sk_argument);
+	MemoryContextSwitchTo(caller);
+	MemoryContextReset(scan->scratch);
+	return true;
+}
+
+/* Begin to search; false if no row can match. */
+static bool
+start(IndexScanDesc desc)
+{
+	FpScan	   *scan = desc->opaque;
+
+	pgstat_count_index_scan(desc->indexRelation);
+	bf_count_index_search(desc);
+	scan->started = true;
+	if (!hash_key(desc))
+		return false;
+	PredicateLockPage(desc->indexRelation, FP_PREDICATE_BLOCK(scan->hash), desc->xs_snapshot);
+	collect_bucket(scan, desc->indexRelation);
+	return true;
+}
+
+bool
+fp_gettuple(IndexScanDesc desc, ScanDirection direction)
+{
+	FpScan	   *scan = desc->opaque;
+
+	if (!scan->started && !start(desc))
+		return false;
+	if (scan->next_row == scan->n_rows && !collect_more(desc))
+		return false;
+	desc->xs_heaptid = scan->rows[scan->next_row++];
+	desc->xs_recheck = true;
+	return true;
+}
+
+int64
+fp_getbitmap(IndexScanDesc desc, TIDBitmap *bitmap)
+{
+	FpScan	   *scan = desc->opaque;
+	int64		rows = 0;
+
+	if (!start(desc))
+		return 0;
+	do
+	{
+		tbm_add_tuples(bitmap, scan->rows, scan->n_rows, true);
+		rows += scan->n_rows;
+	} while (collect_more(desc));
+	return rows;
+}

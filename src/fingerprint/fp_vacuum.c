@@ -1,0 +1,220 @@
+/*
+ * fp_vacuum.c
+ *		Removing the entries of rows that are gone.
+ *
+ * Buckets are visited in the order of their numbers.  An entry only ever moves to a bucket with a
+ * higher number, and within a bucket it moves with the bucket locked: so none escapes, and no
+ * concurrent insert has to wait for more than one bucket.  Entries of a bucket that came
+ * into being meanwhile are visited as well, some of them a second time.
+ */
+#include "fingerprint.h"
+
+#include "commands/vacuum.h"
+#include "miscadmin.h"
+
+#include "../index/teststop.h"
+
+typedef struct Vacuum
+{
+	Relation	index;
+	BufferAccessStrategy strategy;
+	IndexBulkDeleteCallback callback;
+	void	   *state;
+	double		removed;
+	double		remaining;
+} Vacuum;
+
+/* Remove what is to be removed from a page that is locked exclusively. */
+static void
+clean_page(Vacuum *vacuum, Buffer buffer)
+{
+	Page		page = BufferGetPage(buffer);
+	uint16		numbers[FP_CAPACITY];
+	unsigned	n = 0;
+
+	for (unsigned i = fp_count(page); i-- > 0;)
+	{
+		FpEntry		entry = fp_get(page, i, 0);
+		ItemPointerData row;
+
+		if (entry.offset == InvalidOffsetNumber)
+			continue;
+		ItemPointerSet(&row, entry.block, entry.offset);
+		if (vacuum->callback(&row, vacuum->state))
+			numbers[n++] = (uint16) i;
+		else
+			vacuum->remaining++;
+	}
+	if (n > 0)
+	{
+		GenericXLogState *xlog = GenericXLogStart(vacuum->index);
+
+		page = GenericXLogRegisterBuffer(xlog, buffer, 0);
+		for (unsigned i = 0; i < n; i++)
+			fp_remove(page, numbers[i]);
+		GenericXLogFinish(xlog);
+		bfindex_test_stop("fingerprint: after vacuum of a page");
+		vacuum->removed += n;
+	}
+}
+
+/*
+ * Clean a chain of posting pages, of which the first one was cleaned already.  Only VACUUM unlinks
+ * pages, so a page that was seen to be next stays so while the one before it is not locked.
+ */
+static void
+clean_posting(Vacuum *vacuum, BlockNumber head)
+{
+	Buffer		previous = fp_read_chained(vacuum->index, head, FP_POSTING, BUFFER_LOCK_EXCLUSIVE, vacuum->strategy);
+
+	for (;;)
+	{
+		BlockNumber block = fp_header(BufferGetPage(previous))->next;
+		Buffer		buffer;
+
+		if (block == InvalidBlockNumber)
+			break;
+		buffer = fp_read_chained(vacuum->index, block, FP_POSTING, BUFFER_LOCK_EXCLUSIVE, vacuum->strategy);
+		clean_page(vacuum, buffer);
+		if (fp_count(BufferGetPage(buffer)) == 0)
+		{
+			Buffer		meta = fp_lock_meta(vacuum->index);
+			GenericXLogState *xlog = GenericXLogStart(vacuum->index);
+			FpPage	   *header = fp_header(GenericXLogRegisterBuffer(xlog, previous, 0));
+
+			header->next = fp_header(BufferGetPage(buffer))->next;
+			header->next_generation = fp_header(BufferGetPage(buffer))->next_generation;
+			fp_free_page(xlog, meta, buffer);
+			GenericXLogFinish(xlog);
+			UnlockReleaseBuffer(meta);
+			UnlockReleaseBuffer(buffer);
+		}
+		else
+		{
+			UnlockReleaseBuffer(previous);
+			LockBuffer(buffer, BUFFER_LOCK_UNLOCK);
+			bf_vacuum_delay_point();
+			LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
+			previous = buffer;
+		}
+	}
+	UnlockReleaseBuffer(previous);
+}
+
+/* Clean the first posting page of each reference, with the bucket locked; the chains are for later. */
+static void
+clean_references(Vacuum *vacuum, Buffer buffer, BlockNumber *heads, unsigned *n_heads)
+{
+	for (unsigned i = fp_count(BufferGetPage(buffer)); i-- > 0;)
+	{
+		FpEntry		entry = fp_get(BufferGetPage(buffer), i, 0);
+		Buffer		posting;
+		Page		page;
+
+		if (entry.offset != InvalidOffsetNumber)
+			continue;
+		posting = fp_read_chained(vacuum->index, entry.block, FP_POSTING, BUFFER_LOCK_EXCLUSIVE, vacuum->strategy);
+		page = BufferGetPage(posting);
+		clean_page(vacuum, posting);
+		if (fp_header(page)->next != InvalidBlockNumber)
+			heads[(*n_heads)++] = entry.block;
+		else if (fp_count(page) == 0)
+		{
+			Buffer		meta = fp_lock_meta(vacuum->index);
+			GenericXLogState *xlog = GenericXLogStart(vacuum->index);
+
+			fp_remove(GenericXLogRegisterBuffer(xlog, buffer, 0), i);
+			fp_free_page(xlog, meta, posting);
+			GenericXLogFinish(xlog);
+			UnlockReleaseBuffer(meta);
+		}
+		UnlockReleaseBuffer(posting);
+	}
+}
+
+static void
+clean_bucket(Vacuum *vacuum, uint32 bucket)
+{
+	Buffer		buffer = fp_read_bucket(vacuum->index, bucket, BUFFER_LOCK_EXCLUSIVE, vacuum->strategy);
+	BlockNumber block;
+	BlockNumber *heads = NULL;
+	unsigned	n_heads = 0;
+
+	if (PageIsNew(BufferGetPage(buffer)))
+	{
+		UnlockReleaseBuffer(buffer);
+		return;
+	}
+	heads = palloc(FP_CAPACITY * sizeof(BlockNumber));
+	clean_page(vacuum, buffer);
+	clean_references(vacuum, buffer, heads, &n_heads);
+	for (block = fp_header(BufferGetPage(buffer))->next; block != InvalidBlockNumber;)
+	{
+		Buffer		overflow = fp_read_chained(vacuum->index, block, FP_OVERFLOW, BUFFER_LOCK_EXCLUSIVE, vacuum->strategy);
+
+		clean_page(vacuum, overflow);
+		heads = repalloc(heads, (n_heads + FP_CAPACITY) * sizeof(BlockNumber));
+		clean_references(vacuum, overflow, heads, &n_heads);
+		block = fp_header(BufferGetPage(overflow))->next;
+		UnlockReleaseBuffer(overflow);
+	}
+	if (fp_header(BufferGetPage(buffer))->next != InvalidBlockNumber)
+		fp_absorb(vacuum->index, buffer);
+	UnlockReleaseBuffer(buffer);
+	for (unsigned i = 0; i < n_heads; i++)
+		clean_posting(vacuum, heads[i]);
+	pfree(heads);
+}
+
+/* How many buckets there are.  The next one may have been given something already. */
+static uint32
+count_buckets(Relation index)
+{
+	FpMeta		meta = fp_read_meta(index);
+	uint32		next = fp_buckets_at(meta.level * FP_GROUP + meta.sweep, meta.group);
+	uint32		offset;
+	uint32		size;
+
+	return fp_extent(next, &offset, &size) < meta.extents ? next + 1 : next;
+}
+
+/* Several passes can belong to one VACUUM: the last one tells what remains. */
+IndexBulkDeleteResult *
+fp_bulkdelete(IndexVacuumInfo *info, IndexBulkDeleteResult *result, IndexBulkDeleteCallback callback, void *state)
+{
+	Vacuum		vacuum = {info->index, info->strategy, callback, state};
+	uint32		first_end = count_buckets(info->index);
+	uint32		bucket = 0;
+	uint32		end;
+
+	while (bucket < (end = count_buckets(info->index)))
+	{
+		for (; bucket < end; bucket++)
+		{
+			bf_vacuum_delay_point();
+			clean_bucket(&vacuum, bucket);
+		}
+	}
+	if (result == NULL)
+		result = palloc0(sizeof(IndexBulkDeleteResult));
+	result->num_pages = RelationGetNumberOfBlocks(info->index);
+	result->num_index_tuples = vacuum.remaining;
+	result->estimated_count = end != first_end;
+	result->tuples_removed += vacuum.removed;
+	return result;
+}
+
+IndexBulkDeleteResult *
+fp_vacuumcleanup(IndexVacuumInfo *info, IndexBulkDeleteResult *result)
+{
+	if (info->analyze_only)
+		return result;
+	if (result == NULL)
+	{
+		result = palloc0(sizeof(IndexBulkDeleteResult));
+		result->num_index_tuples = info->num_heap_tuples;
+		result->estimated_count = true;
+	}
+	result->num_pages = RelationGetNumberOfBlocks(info->index);
+	return result;
+}
