@@ -402,6 +402,7 @@ fp_append_logged(Relation index, Buffer buffer, const FpEntry *entry)
 	if (RelationNeedsWAL(index))
 	{
 		unsigned	last = fp_count(page) - 1;
+		XLogRecPtr	record;
 
 		end = append_region(end, page, offsetof(PageHeaderData, pd_lower), 2 * sizeof(LocationIndex));
 		end = append_region(end, page, FP_ENTRIES_OFFSET + last * sizeof(uint16), sizeof(uint16));
@@ -409,7 +410,8 @@ fp_append_logged(Relation index, Buffer buffer, const FpEntry *entry)
 		Assert(end <= regions + sizeof(regions));
 		XLogRegisterBuffer(0, buffer, REGBUF_STANDARD);
 		XLogRegisterBufData(0, regions, (int) (end - regions));
-		PageSetLSN(page, XLogInsert(RM_GENERIC_ID, 0));
+		record = XLogInsert(RM_GENERIC_ID, 0);
+		PageSetLSN(page, record);
 	}
 	END_CRIT_SECTION();
 }
