@@ -122,8 +122,8 @@ typedef struct FpPage
 /* Entries of a page with narrow rests. */
 #define FP_CAPACITY			((BLCKSZ - FP_ENTRIES_OFFSET) / (sizeof(uint16) + FP_NARROW_REST))
 
-/* A page with more entries calls for another bucket. */
-#define FP_CROWDED			(FP_CAPACITY * 97 / 100)
+/* A page with room for fewer entries calls for another bucket. */
+#define FP_LITTLE_ROOM		(FP_CAPACITY * 3 / 100)
 
 /*
  * An entry in memory.  Of the hash, those bits are known that the bucket and the page tell;

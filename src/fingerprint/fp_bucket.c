@@ -400,7 +400,7 @@ fp_absorb(Relation index, Buffer buffer)
 		bool		absorbed = false;
 
 		block = fp_header(BufferGetPage(overflow))->next;
-		if (fp_count(BufferGetPage(buffer)) + n < FP_CROWDED)
+		if (fp_room(BufferGetPage(buffer)) > n + FP_LITTLE_ROOM)
 		{
 			Buffer		meta = fp_lock_meta(index);
 			GenericXLogState *xlog = GenericXLogStart(index);
@@ -458,7 +458,9 @@ append_recoded(Relation index, Buffer buffer, const FpEntry *entry)
 	return true;
 }
 
-/* Insert an entry of which the whole hash is known, and let the index grow if it should. */
+/*
+ * Insert an entry of which the whole hash is known, and let the index grow if it should.
+ */
 void
 fp_insert_entry(Relation index, const FpEntry *entry, bool may_grow)
 {
@@ -477,10 +479,13 @@ fp_insert_entry(Relation index, const FpEntry *entry, bool may_grow)
 		}
 		else if (fp_room(page) > 0)
 			done = append_recoded(index, buffer, entry);
-		if (!done && !fp_extract(index, buffer))
+		if (done && fp_room(page) < FP_LITTLE_ROOM)
+			crowded |= fp_room(page) != FP_LITTLE_ROOM - 1 || !fp_extract(index, buffer);
+		else if (!done && !fp_extract(index, buffer))
+		{
 			fp_spill(index, buffer);
-		else if (done && fp_count(page) >= FP_CROWDED)
-			crowded = fp_count(page) > FP_CROWDED || !fp_extract(index, buffer);
+			crowded = true;
+		}
 		UnlockReleaseBuffer(buffer);
 	}
 	if (crowded && may_grow)

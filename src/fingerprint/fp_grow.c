@@ -231,18 +231,18 @@ static bool
 is_worth_growing(Relation index, const FpMeta *meta)
 {
 	unsigned	members = FP_GROUP + meta->sweep;
-	double		entries = 0;
+	double		load = 0;
 
 	for (unsigned i = 0; i < members; i++)
 	{
 		Buffer		buffer = fp_read_bucket(index, fp_bucket_of(meta->group, meta->level, i), BUFFER_LOCK_SHARE, NULL);
+		Page		page = BufferGetPage(buffer);
 
-		if (!PageIsNew(BufferGetPage(buffer)))
-			entries += fp_header(BufferGetPage(buffer))->next != InvalidBlockNumber ? (double) FP_CAPACITY :
-				fp_count(BufferGetPage(buffer));
+		if (!PageIsNew(page))
+			load += fp_header(page)->next != InvalidBlockNumber ? 1 : 1 - (double) fp_room(page) / FP_CAPACITY;
 		UnlockReleaseBuffer(buffer);
 	}
-	return entries >= WORTH_GROWING * members * FP_CAPACITY;
+	return load >= WORTH_GROWING * members;
 }
 
 /* Record on the metapage that a step is taken. */

@@ -87,7 +87,7 @@ typedef struct Walk
 	BlockNumber overflow_pages;
 	BlockNumber posting_pages;
 	double		false_fetches;	/* summed up over the buckets */
-	uint64		exhausted;		/* buckets that cannot be divided further */
+	uint64		exhausted;		/* pages that cannot be divided further */
 	Tuplesortstate *sort;		/* of entries, if they are to be checked */
 	TupleTableSlot *slot;
 } Walk;
@@ -130,7 +130,7 @@ walk_posting(Walk *walk, BlockNumber block, uint64 hash, uint64 known)
 	}
 }
 
-/* Walk over one page of a bucket, which the caller has copied. */
+/* Walk over one page of a bucket that is locked. */
 static void
 walk_page(Walk *walk, Page page, uint64 base, unsigned level)
 {
@@ -151,8 +151,9 @@ walk_page(Walk *walk, Page page, uint64 base, unsigned level)
 				put_row(walk->sort, walk->slot, &entry, known);
 		}
 	}
+	walk->exhausted += n > 0 && high <= level;
 
-	/* tags tell less within a bucket, because they have decided who belongs to it */
+	/* tags tell less within a bucket, because they have decided what belongs to it */
 	walk->false_fetches += ldexp((double) n * FP_GROUP * 1.5, -(FP_TAG_BITS + (int) high - (int) level));
 }
 
@@ -160,30 +161,27 @@ static void
 walk_bucket(Walk *walk, uint32 bucket)
 {
 	Buffer		buffer = fp_read_bucket(walk->index, bucket, BUFFER_LOCK_SHARE, NULL);
-	PGAlignedBlock copy;
-	uint64		base;
-	unsigned	level;
-	BlockNumber block;
+	Page		page = BufferGetPage(buffer);
 
 	walk->primary_pages++;
-	memcpy(copy.data, BufferGetPage(buffer), BLCKSZ);
-	UnlockReleaseBuffer(buffer);
-	if (PageIsNew((Page) copy.data))
-		return;
-	base = fp_base((Page) copy.data);
-	level = fp_level(fp_header((Page) copy.data)->step);
-	walk->exhausted += fp_count((Page) copy.data) > 0 && fp_header((Page) copy.data)->high_bit <= level;
-	block = fp_header((Page) copy.data)->next;
-	walk_page(walk, (Page) copy.data, base, level);
-	while (block != InvalidBlockNumber)
+	if (!PageIsNew(page))
 	{
-		buffer = fp_read_chained(walk->index, block, FP_OVERFLOW, BUFFER_LOCK_SHARE, NULL);
-		memcpy(copy.data, BufferGetPage(buffer), BLCKSZ);
-		UnlockReleaseBuffer(buffer);
-		walk->overflow_pages++;
-		block = fp_header((Page) copy.data)->next;
-		walk_page(walk, (Page) copy.data, base, level);
+		uint64		base = fp_base(page);
+		unsigned	level = fp_level(fp_header(page)->step);
+		BlockNumber block = fp_header(page)->next;
+
+		walk_page(walk, page, base, level);
+		while (block != InvalidBlockNumber)
+		{
+			Buffer		overflow = fp_read_chained(walk->index, block, FP_OVERFLOW, BUFFER_LOCK_SHARE, NULL);
+
+			walk->overflow_pages++;
+			walk_page(walk, BufferGetPage(overflow), base, level);
+			block = fp_header(BufferGetPage(overflow))->next;
+			UnlockReleaseBuffer(overflow);
+		}
 	}
+	UnlockReleaseBuffer(buffer);
 }
 
 static void
@@ -211,8 +209,8 @@ fingerprint_stats(PG_FUNCTION_ARGS)
 	/* VACUUM, which frees pages, must wait; inserts need not */
 	Inspected	inspected = inspect_open(PG_GETARG_OID(0), ShareUpdateExclusiveLock);
 	Walk		walk = {inspected.index};
-	KeyClass	class = index_key_class(&fp_meta(inspected.index)->class);
-	char	   *label = key_class_label(&class);
+	FpMeta		meta = fp_read_meta(inspected.index);
+	KeyClass	class = index_key_class(&meta.class);
 	double		bytes;
 	double		pages;
 	TupleDesc	desc;
@@ -232,7 +230,7 @@ fingerprint_stats(PG_FUNCTION_ARGS)
 	values[4] = Int64GetDatum((int64) walk.overflow_pages);
 	values[5] = Int64GetDatum((int64) walk.posting_pages);
 	values[6] = Float8GetDatum(walk.false_fetches / walk.primary_pages);
-	values[7] = CStringGetTextDatum(label);
+	values[7] = CStringGetTextDatum(key_class_label(&class));
 	if (!inspected.index->rd_index->indisvalid)
 		values[8] = CStringGetTextDatum("not valid: REINDEX or drop it");
 	else if (walk.exhausted > 0)
@@ -330,6 +328,7 @@ fingerprint_check(PG_FUNCTION_ARGS)
 	Walk		walk = {inspected.index};
 	Rows		rows = {0};
 	Snapshot	snapshot;
+	IndexKeyClass class;
 	struct IndexInfo *info;
 	Oid			user;
 	int			security;
@@ -370,7 +369,8 @@ fingerprint_check(PG_FUNCTION_ARGS)
 	SetUserIdAndSecContext(inspected.heap->rd_rel->relowner, security | SECURITY_RESTRICTED_OPERATION);
 	bf_restrict_search_path();
 	info = BuildIndexInfo(inspected.index);
-	index_key_class_check(inspected.index, &fp_meta(inspected.index)->class, FP_META_BLOCK);
+	class = fp_meta(inspected.index)->class;
+	index_key_class_check(inspected.index, &class, FP_META_BLOCK);
 	rows.hasher = index_key_hasher(inspected.index, CurrentMemoryContext);
 	rows.sort = begin_sort(sort_desc);
 	info->ii_Concurrent = true; /* to use our snapshot */

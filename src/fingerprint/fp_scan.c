@@ -317,7 +317,9 @@ hash_key(IndexScanDesc desc)
 		scan->subtype = key->sk_subtype;
 		if (!index_key_class_matches(&fp_meta(desc->indexRelation)->class, scan->type))
 		{
-			index_key_class_check(desc->indexRelation, &fp_meta(desc->indexRelation)->class, FP_META_BLOCK);
+			IndexKeyClass class = fp_meta(desc->indexRelation)->class;
+
+			index_key_class_check(desc->indexRelation, &class, FP_META_BLOCK);
 			ereport(ERROR,
 					(errcode(ERRCODE_DATATYPE_MISMATCH),
 					 errmsg("index \"%s\" cannot be searched for this type of key",
