@@ -194,6 +194,7 @@ extern void fp_forget_meta(Relation index);
 extern FpMeta fp_read_meta(Relation index);
 extern void fp_check_page(Relation index, Buffer buffer, FpKind kind);
 extern BlockNumber fp_block_of(Relation index, const FpMeta *meta, uint32 bucket);
+extern uint32 fp_count_buckets(Relation index);
 
 extern void fp_init_meta_page(Page page, const FpMeta *meta);
 extern void fp_init_page(Page page, FpKind kind, uint32 bucket);

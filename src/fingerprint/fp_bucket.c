@@ -224,19 +224,25 @@ compare_numbers_descending(const void *a, const void *b)
 }
 
 /*
- * Find the fingerprint that most entries of a page have, if it is hot: the numbers of its
- * entries, the highest first.
+ * Find the fingerprint that most rows of a page have, if it is hot: the numbers of their
+ * entries, the highest first.  References are not counted, and never move to a posting page: a
+ * page can have several of one fingerprint, from overflow pages that it has absorbed.
  */
 static unsigned
 find_hot(Page page, uint16 *numbers)
 {
 	Numbered	sorted[FP_CAPACITY];
-	unsigned	n = fp_count(page);
+	unsigned	n = 0;
 	unsigned	most = 0;
 	unsigned	start = 0;
 
-	for (unsigned i = 0; i < n; i++)
-		sorted[i] = (Numbered) {fp_get(page, i, 0).hash, (uint16) i};
+	for (unsigned i = 0; i < fp_count(page); i++)
+	{
+		FpEntry		entry = fp_get(page, i, 0);
+
+		if (entry.offset != InvalidOffsetNumber)
+			sorted[n++] = (Numbered) {entry.hash, (uint16) i};
+	}
 	qsort(sorted, n, sizeof(Numbered), compare_numbered);
 	for (unsigned i = 0, run = 0; i < n; i++)
 	{
@@ -306,19 +312,16 @@ fp_extract(Relation index, Buffer buffer)
 	base = fp_base(BufferGetPage(buffer));
 
 	/* is there a reference already? */
-	for (unsigned i = 0; i < n; i++)
+	reference.hash = fp_get(BufferGetPage(buffer), numbers[0], base).hash;
+	for (unsigned i = 0; i < fp_count(BufferGetPage(buffer)) && !referred; i++)
 	{
-		FpEntry		entry = fp_get(BufferGetPage(buffer), numbers[i], base);
+		FpEntry		entry = fp_get(BufferGetPage(buffer), i, base);
 
-		if (entry.offset == InvalidOffsetNumber)
+		if (entry.offset == InvalidOffsetNumber && entry.hash == reference.hash)
 		{
 			reference = entry;
 			referred = true;
-			memmove(numbers + i, numbers + i + 1, (n - i - 1) * sizeof(uint16));
-			n--;
-			break;
 		}
-		reference.hash = entry.hash;
 	}
 	if (referred)
 	{

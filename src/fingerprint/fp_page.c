@@ -103,6 +103,18 @@ fp_block_of(Relation index, const FpMeta *meta, uint32 bucket)
 	return meta->extent[extent] + offset;
 }
 
+/* How many buckets there are now.  The next one may have been given something already. */
+uint32
+fp_count_buckets(Relation index)
+{
+	FpMeta		meta = fp_read_meta(index);
+	uint32		next = fp_buckets_at(meta.level * FP_GROUP + meta.sweep, meta.group);
+	uint32		offset;
+	uint32		size;
+
+	return fp_extent(next, &offset, &size) < meta.extents ? next + 1 : next;
+}
+
 /* ----------------------------------------------------------------
  * Pages of entries
  * ----------------------------------------------------------------
