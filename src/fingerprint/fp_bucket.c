@@ -39,8 +39,8 @@ fp_read_bucket(Relation index, uint32 bucket, int lock, BufferAccessStrategy str
 
 	LockBuffer(buffer, lock);
 	fp_check_page(index, buffer, FP_PRIMARY);
-	if (!PageIsNew(BufferGetPage(buffer)) && fp_header(BufferGetPage(buffer))->bucket != bucket)
-		index_damaged(index, block, "It is the page of another bucket.");
+	if (PageIsNew(BufferGetPage(buffer)) ? bucket < FP_GROUP : fp_header(BufferGetPage(buffer))->bucket != bucket)
+		index_damaged(index, block, "It is not the page of its bucket.");
 	return buffer;
 }
 
@@ -53,6 +53,23 @@ fp_read_chained(Relation index, BlockNumber block, FpKind kind, int lock, Buffer
 	LockBuffer(buffer, lock);
 	fp_check_page(index, buffer, kind);
 	return buffer;
+}
+
+/* Has a bucket been given the entries of this hash?  The first buckets have had them always. */
+static bool
+has_received(Page page, uint32 bucket, uint64 hash)
+{
+	FpOrigin	origin = fp_origin(bucket);
+	unsigned	giver;
+
+	if (origin.step == 0)
+		return true;
+	if (PageIsNew(page))
+		return false;
+	if (likely(fp_header(page)->received == (1 << origin.member) - 1))
+		return true;
+	fp_bucket(hash, origin.step - 1, &giver);
+	return (fp_header(page)->received & (1 << giver)) != 0;
 }
 
 /*
@@ -72,21 +89,15 @@ fp_locate(Relation index, uint64 hash, int lock)
 	{
 		uint32		bucket = fp_bucket(hash, step, NULL);
 		Buffer		buffer = fp_read_bucket(index, bucket, lock, NULL);
-		const FpPage *header = fp_header(BufferGetPage(buffer));
-		FpOrigin	origin = fp_origin(bucket);
-		unsigned	giver = 0;
+		Page		page = BufferGetPage(buffer);
 
-		if (origin.step > 0)
-			fp_bucket(hash, origin.step - 1, &giver);
-		if (origin.step > 0 && (PageIsNew(BufferGetPage(buffer)) || !(header->received & (1 << giver))))
-			step = origin.step - 1;
-		else if (PageIsNew(BufferGetPage(buffer)))
-			index_damaged(index, BufferGetBlockNumber(buffer), "It is empty.");
-		else if (fp_bucket(hash, header->step, NULL) == bucket)
+		if (!has_received(page, bucket, hash))
+			step = fp_origin(bucket).step - 1;
+		else if (fp_header(page)->step == step || fp_bucket(hash, fp_header(page)->step, NULL) == bucket)
 			return buffer;
 		else
 		{
-			step = header->step;
+			step = fp_header(page)->step;
 			fp_forget_meta(index);
 		}
 		UnlockReleaseBuffer(buffer);
@@ -189,8 +200,7 @@ fp_spill(Relation index, Buffer buffer)
 	memcpy(to, page, BLCKSZ);
 	fp_header(to)->kind = FP_OVERFLOW;
 	fp_header(to)->generation = was.generation;
-	((PageHeader) page)->pd_lower = FP_ENTRIES_OFFSET;
-	((PageHeader) page)->pd_upper = BLCKSZ;
+	fp_clear(page);
 	fp_header(page)->next = BufferGetBlockNumber(overflow);
 	bfindex_test_stop("fingerprint: before spill");
 	GenericXLogFinish(xlog);
