@@ -56,6 +56,26 @@ fp_read_chained(Relation index, BlockNumber block, FpKind kind, int lock, Buffer
 }
 
 /*
+ * Return a posting page that another one has led to, locked for reading, while nothing that leads there is
+ * locked.  InvalidBuffer if the page has been freed in the meantime.
+ */
+Buffer
+fp_read_link(Relation index, BlockNumber block, uint32 generation)
+{
+	Buffer		buffer = ReadBuffer(index, block);
+	const FpPage *header = fp_header(BufferGetPage(buffer));
+
+	LockBuffer(buffer, BUFFER_LOCK_SHARE);
+	if (PageIsNew(BufferGetPage(buffer)) || header->kind != FP_POSTING || header->generation != generation)
+	{
+		UnlockReleaseBuffer(buffer);
+		return InvalidBuffer;
+	}
+	fp_check_page(index, buffer, FP_POSTING);
+	return buffer;
+}
+
+/*
  * Return the primary page of the bucket that a hash belongs to, locked.
  *
  * What the metapage said is a hint.  A bucket knows which of the others have given it their
