@@ -438,6 +438,7 @@ fp_absorb(Relation index, Buffer buffer)
 				fp_header(page)->generation++;	/* readers of a standby wait for this page */
 				fp_free_page(xlog, meta, overflow);
 				GenericXLogFinish(xlog);
+				bfindex_test_stop("fingerprint: after absorbing");
 			}
 			else
 				GenericXLogAbort(xlog);
