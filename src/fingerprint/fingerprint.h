@@ -215,6 +215,7 @@ extern void fp_append_logged(Relation index, Buffer buffer, const FpEntry *entry
 
 extern Buffer fp_read_bucket(Relation index, uint32 bucket, int lock, BufferAccessStrategy strategy);
 extern Buffer fp_read_chained(Relation index, BlockNumber block, FpKind kind, int lock, BufferAccessStrategy strategy);
+extern Buffer fp_read_link(Relation index, BlockNumber block, uint32 generation);
 extern Buffer fp_locate(Relation index, uint64 hash, int lock);
 extern void fp_insert_entry(Relation index, const FpEntry *entry, bool may_grow);
 extern void fp_spill(Relation index, Buffer buffer);

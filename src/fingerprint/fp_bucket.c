@@ -73,6 +73,26 @@ has_received(Page page, uint32 bucket, uint64 hash)
 }
 
 /*
+ * Return a posting page that another one has led to, locked for reading, while nothing that leads there is
+ * locked.  InvalidBuffer if the page has been freed in the meantime.
+ */
+Buffer
+fp_read_link(Relation index, BlockNumber block, uint32 generation)
+{
+	Buffer		buffer = ReadBuffer(index, block);
+	const FpPage *header = fp_header(BufferGetPage(buffer));
+
+	LockBuffer(buffer, BUFFER_LOCK_SHARE);
+	if (PageIsNew(BufferGetPage(buffer)) || header->kind != FP_POSTING || header->generation != generation)
+	{
+		UnlockReleaseBuffer(buffer);
+		return InvalidBuffer;
+	}
+	fp_check_page(index, buffer, FP_POSTING);
+	return buffer;
+}
+
+/*
  * Return the primary page of the bucket that a hash belongs to, locked.
  *
  * What the metapage said is a hint.  A bucket knows which of the others have given it their
@@ -428,6 +448,7 @@ fp_absorb(Relation index, Buffer buffer)
 				fp_header(page)->generation++;	/* readers of a standby wait for this page */
 				fp_free_page(xlog, meta, overflow);
 				GenericXLogFinish(xlog);
+				bfindex_test_stop("fingerprint: after absorbing");
 			}
 			else
 				GenericXLogAbort(xlog);

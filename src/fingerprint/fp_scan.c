@@ -268,25 +268,18 @@ collect_more(IndexScanDesc desc)
 	{
 		Link		link = scan->links[--scan->n_links];
 		Buffer		buffer;
-		const FpPage *header;
 
 		CHECK_FOR_INTERRUPTS();
 		remember_returned(scan);
 		scan->n_rows = scan->next_row = 0;
-		buffer = ReadBuffer(desc->indexRelation, link.block);
-		LockBuffer(buffer, BUFFER_LOCK_SHARE);
-		header = fp_header(BufferGetPage(buffer));
-		if (!PageIsNew(BufferGetPage(buffer)) && header->kind == FP_POSTING && header->generation == link.generation)
+		buffer = fp_read_link(desc->indexRelation, link.block, link.generation);
+		if (buffer != InvalidBuffer)
 		{
-			fp_check_page(desc->indexRelation, buffer, FP_POSTING);
 			add_posting(scan, BufferGetPage(buffer));
 			UnlockReleaseBuffer(buffer);
 		}
 		else
-		{
-			UnlockReleaseBuffer(buffer);
 			restart(scan, desc->indexRelation);
-		}
 		if (scan->n_rows > 0)
 			return true;
 	}

@@ -86,6 +86,7 @@ clean_posting(Vacuum *vacuum, BlockNumber head)
 			header->next_generation = fp_header(BufferGetPage(buffer))->next_generation;
 			fp_free_page(xlog, meta, buffer);
 			GenericXLogFinish(xlog);
+			bfindex_test_stop("fingerprint: after unlinking");
 			UnlockReleaseBuffer(meta);
 			UnlockReleaseBuffer(buffer);
 		}
@@ -126,6 +127,7 @@ clean_references(Vacuum *vacuum, Buffer buffer, BlockNumber *heads, unsigned *n_
 			fp_remove(GenericXLogRegisterBuffer(xlog, buffer, 0), i);
 			fp_free_page(xlog, meta, posting);
 			GenericXLogFinish(xlog);
+			bfindex_test_stop("fingerprint: after removing a reference");
 			UnlockReleaseBuffer(meta);
 		}
 		UnlockReleaseBuffer(posting);
