@@ -123,6 +123,9 @@ typedef struct FpPage
 #define FP_CAPACITY			((BLCKSZ - FP_TAGS_OFFSET) / (sizeof(uint16) + FP_NARROW_REST))
 #define FP_RESTS_OFFSET		(FP_TAGS_OFFSET + FP_CAPACITY * sizeof(uint16))
 
+/* So many entries of one fingerprint on a page go to posting pages. */
+#define FP_HOT				(FP_CAPACITY / 4)
+
 /* A page with room for fewer entries calls for another bucket. */
 #define FP_LITTLE_ROOM		(FP_CAPACITY * 3 / 100)
 

@@ -19,8 +19,6 @@
 
 #include "../index/teststop.h"
 
-/* So many entries of the same fingerprint go to posting pages. */
-#define FP_HOT				64
 
 /* The file grows by so many pages when an overflow or posting page is needed. */
 #define EXTEND_PAGES		8
@@ -334,6 +332,7 @@ fp_extract(Relation index, Buffer buffer)
 	unsigned	level;
 	unsigned	known;
 	uint64		base;
+	bool		extracted;
 
 	if (n == 0)
 		return false;
@@ -400,17 +399,21 @@ fp_extract(Relation index, Buffer buffer)
 		elog(ERROR, "entries of a page do not fit another one");
 	reference.block = BufferGetBlockNumber(posting);
 	reference.offset = InvalidOffsetNumber;
-	if (!fp_make_fit(page, &reference, known, level))
-		elog(ERROR, "a reference does not fit its page");
-	fp_append(page, &reference);
-	bfindex_test_stop("fingerprint: before posting");
-	GenericXLogFinish(xlog);
-	bfindex_test_stop("fingerprint: after posting");
+	extracted = fp_make_fit(page, &reference, known, level);
+	if (extracted)
+	{
+		fp_append(page, &reference);
+		bfindex_test_stop("fingerprint: before posting");
+		GenericXLogFinish(xlog);
+		bfindex_test_stop("fingerprint: after posting");
+	}
+	else
+		GenericXLogAbort(xlog);
 	UnlockReleaseBuffer(posting);
 	UnlockReleaseBuffer(meta);
 	if (head != InvalidBuffer)
 		UnlockReleaseBuffer(head);
-	return true;
+	return extracted;
 }
 
 /*

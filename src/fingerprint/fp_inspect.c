@@ -11,11 +11,14 @@
 #include "access/table.h"
 #include "access/tableam.h"
 #include "catalog/index.h"
+#include "catalog/pg_class.h"
 #include "catalog/pg_type.h"
 #include "executor/tuptable.h"
 #include "funcapi.h"
 #include "miscadmin.h"
 #include "nodes/execnodes.h"
+#include "storage/lmgr.h"
+#include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/guc.h"
@@ -38,7 +41,7 @@ typedef struct Inspected
 } Inspected;
 
 static Inspected
-inspect_open(Oid oid, LOCKMODE lock)
+inspect_open(Oid oid)
 {
 	Oid			table = IndexGetRelation(oid, true);
 	Inspected	inspected;
@@ -47,7 +50,7 @@ inspect_open(Oid oid, LOCKMODE lock)
 		ereport(ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
 				 errmsg("OID %u is not that of an index", oid)));
-	inspected.heap = table_open(table, lock);
+	inspected.heap = table_open(table, AccessShareLock);
 	inspected.index = index_open(oid, AccessShareLock);
 	if (!fp_is(inspected.index))
 		ereport(ERROR,
@@ -251,7 +254,7 @@ PG_FUNCTION_INFO_V1(fingerprint_stats);
 Datum
 fingerprint_stats(PG_FUNCTION_ARGS)
 {
-	Inspected	inspected = inspect_open(PG_GETARG_OID(0), AccessShareLock);
+	Inspected	inspected = inspect_open(PG_GETARG_OID(0));
 	Walk		walk = {inspected.index};
 	FpMeta		meta = fp_read_meta(inspected.index);
 	KeyClass	class = index_key_class(&meta.class);
@@ -366,7 +369,7 @@ PG_FUNCTION_INFO_V1(fingerprint_check);
 Datum
 fingerprint_check(PG_FUNCTION_ARGS)
 {
-	Inspected	inspected = inspect_open(PG_GETARG_OID(0), ShareLock);
+	Inspected	inspected = inspect_open(PG_GETARG_OID(0));
 	TupleDesc	desc;
 	TupleDesc	sort_desc = CreateTemplateTupleDesc(3);
 	Walk		walk = {inspected.index};
@@ -396,6 +399,10 @@ fingerprint_check(PG_FUNCTION_ARGS)
 
 	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
 		elog(ERROR, "return type must be a row type");
+	if (!bf_is_owner(RelationGetRelid(inspected.heap), GetUserId()))
+		aclcheck_error(ACLCHECK_NOT_OWNER, get_relkind_objtype(inspected.heap->rd_rel->relkind),
+					   RelationGetRelationName(inspected.heap));
+	LockRelation(inspected.heap, ShareLock);
 	for (AttrNumber i = 1; i <= 3; i++)
 		TupleDescInitEntry(sort_desc, i, NULL, INT8OID, -1, 0);
 	bf_finish_tuple_desc(sort_desc);
@@ -462,6 +469,7 @@ fingerprint_check(PG_FUNCTION_ARGS)
 	ExecDropSingleTupleTableSlot(walk.slot);
 	tuplesort_end(walk.sort);
 	tuplesort_end(rows.sort);
+	UnlockRelation(inspected.heap, ShareLock);
 	inspect_close(inspected);
 	values[0] = Int64GetDatum(missing);
 	values[1] = Int64GetDatum(dangling);

@@ -93,11 +93,11 @@ clean_posting(Vacuum *vacuum, BlockNumber head)
 		else
 		{
 			UnlockReleaseBuffer(previous);
-			LockBuffer(buffer, BUFFER_LOCK_UNLOCK);
-			bf_vacuum_delay_point();
-			LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
 			previous = buffer;
 		}
+		LockBuffer(previous, BUFFER_LOCK_UNLOCK);
+		bf_vacuum_delay_point();
+		LockBuffer(previous, BUFFER_LOCK_EXCLUSIVE);
 	}
 	UnlockReleaseBuffer(previous);
 }
