@@ -3,12 +3,12 @@
  *		Filters in hash joins, without a change to the SQL.
  *
  * After planning, a finished plan is edited (plan.c).  Under the Hash node of a join
- * comes a custom scan that passes rows through and collects their keys (collect.c);
+ * comes a custom scan that passes rows through and collects their keys (collect_node.c);
  * when the hash table is complete, so is a filter of its keys (filter.c), which an
  * executor parameter makes known to the outer side.  There rows that cannot find a
  * partner are dropped where they are born, below every other join: by the sequential
- * scan itself, a page at a time (scan.c), or by a node above any other scan, row by
- * row (probe.c).  A parameter that is not set yet lets everything pass, so nothing depends on
+ * scan itself, a page at a time (scan_node.c), or by a node above any other scan, row by
+ * row (probe_node.c).  A parameter that is not set yet lets everything pass, so nothing depends on
  * the order in which the executor works.
  */
 #ifndef BF_JOINFILTER_H
@@ -274,19 +274,19 @@ extern CustomScan *joinfilter_pass_through(Plan *child, int plan_node_id, const 
 extern void joinfilter_begin_pass_through(CustomScanState *css, EState *estate, int eflags);
 extern char *joinfilter_deparse(CustomScanState *css, List *keys, List *ancestors, ExplainState *es);
 
-/* collect.c */
+/* collect_node.c */
 extern CustomScan *joinfilter_collector(Hash *hash, int plan_node_id, int paramid, List *inner_keys,
 										const JoinKey *inner, const JoinKey *outer);
 extern void joinfilter_register_collector(void);
 
-/* ask.c: what scan.c and probe.c have in common */
+/* probe_list.c: what scan_node.c and probe_node.c have in common */
 extern void joinfilter_write_probe(CustomScan *node, int paramid, List *numbers, List *keys);
 extern JoinAsking *joinfilter_read_probes(const CustomScan *node, int *n);
 extern void joinfilter_find_places(JoinAsking *asking, int n, TupleDesc desc);
 extern void joinfilter_sort_asking(JoinAsking *asking, int n, const ParamExecData *params);
 extern void joinfilter_explain_probes(CustomScanState *css, List *ancestors, ExplainState *es);
 
-/* scan.c and probe.c */
+/* scan_node.c and probe_node.c */
 extern CustomScan *joinfilter_batched_scan(SeqScan *scan, List *probes);
 extern void joinfilter_register_scan(void);
 extern CustomScan *joinfilter_probe(Plan *scan, int plan_node_id, List *probes);

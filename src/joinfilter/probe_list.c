@@ -1,5 +1,5 @@
 /*
- * ask.c
+ * probe_list.c
  *		What the nodes that ask filters have in common: how a plan says which, in
  *		what order they are asked, and what EXPLAIN tells.
  */

@@ -1,5 +1,5 @@
 /*
- * scan.c
+ * scan_node.c
  *		A sequential scan that asks filters for all rows of a page at once.
  *
  * A row that a filter drops should cost as little as possible: no slot, no call of a

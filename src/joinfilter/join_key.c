@@ -1,5 +1,5 @@
 /*
- * hash.c
+ * join_key.c
  *		From the keys of a join to numbers: by the join's own operator.
  */
 #include "../compat.h"

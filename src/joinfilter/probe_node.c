@@ -1,5 +1,5 @@
 /*
- * probe.c
+ * probe_node.c
  *		The custom scan above a scan that asks filters row by row.
  *
  * This works above every kind of scan: of indexes, of foreign tables, of samples, and

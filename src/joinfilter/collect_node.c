@@ -1,5 +1,5 @@
 /*
- * collect.c
+ * collect_node.c
  *		The custom scan under a Hash node: passes rows through and collects their
  *		keys.
  *
