@@ -1,10 +1,12 @@
 /*
  * heap.c
- *		Scanning a heap a page at a time.
+ *		Reads a heap one page at a time.
  *
- * What heap_getnextslot() does between two pages, and no more: it finds the next
- * page, for synchronized and parallel scans too, and which of its rows are visible.
- * The majors differ: up to 16 pages are read one by one, from 17 on by a stream.
+ * heap_next_page() does what heap_getnextslot() does between two pages: it finds the
+ * next page, also in synchronized and parallel scans, and determines which of its rows
+ * are visible.  The heap's own code for this changed in 17 from reading single blocks to
+ * a read stream, and the two versions share no line.  They are kept side by side here
+ * instead of in compat.h.
  */
 #include "../compat.h"
 

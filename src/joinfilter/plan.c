@@ -32,9 +32,6 @@
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
 #include "commands/explain.h"
-#if PG_VERSION_NUM >= 180000
-#include "commands/explain_format.h"
-#endif
 #include "executor/executor.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
@@ -205,24 +202,11 @@ place_filter(Edit *edit, Hash *hash, List *pairs)
 	outerPlan(hash) = (Plan *) joinfilter_collector(hash, edit->next_node_id++, paramid, inner_keys, inner, outer);
 }
 
+/* Does a join of this type discard outer rows without a partner? */
 static bool
 drops_outer_rows(JoinType type)
 {
-	switch (type)
-	{
-		case JOIN_INNER:
-		case JOIN_SEMI:
-		case JOIN_RIGHT:
-#if PG_VERSION_NUM >= 160000
-		case JOIN_RIGHT_ANTI:
-#endif
-#if PG_VERSION_NUM >= 180000
-		case JOIN_RIGHT_SEMI:
-#endif
-			return true;
-		default:
-			return false;
-	}
+	return type == JOIN_INNER || type == JOIN_SEMI || type == JOIN_RIGHT || bf_is_right_semi_or_anti(type);
 }
 
 /* The column below relabelling, which changes neither value nor anything else. */

@@ -7,9 +7,6 @@
 
 #include "access/tupmacs.h"
 #include "commands/explain.h"
-#if PG_VERSION_NUM >= 180000
-#include "commands/explain_format.h"
-#endif
 #include "executor/executor.h"
 
 #include "joinfilter.h"

@@ -18,9 +18,6 @@
 #include "access/relscan.h"
 #include "access/tableam.h"
 #include "commands/explain.h"
-#if PG_VERSION_NUM >= 180000
-#include "commands/explain_format.h"
-#endif
 #include "executor/executor.h"
 #include "nodes/makefuncs.h"
 #include "storage/bufmgr.h"
