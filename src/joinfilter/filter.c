@@ -103,30 +103,13 @@ make_bitmap(JoinFilter *filter, const JoinFilterBuild *build, uint64 bits)
 	}
 }
 
-/* The numbers are not needed any more: each becomes the hash that tells its line and bits. */
 static void
-make_lines(JoinFilter *filter, JoinFilterBuild *build)
+make_lines(JoinFilter *filter, const JoinFilterBuild *build)
 {
-	uint64	   *hashes = build->numbers;
-
 	filter->kind = JOIN_FILTER_LINES;
 	filter->bytes = bytes_of_lines(build->n);
 	filter->lines = bf_allocate_zero(server_host(build->context), filter->bytes);
-	for (uint64 start = 0; start < build->n; start += BF_BATCH)
-	{
-		uint64		end = Min(start + BF_BATCH, build->n);
-
-		if (start % BF_POLL_EVERY == 0)
-			CHECK_FOR_INTERRUPTS();
-		for (uint64 i = start; i < end; i++)
-		{
-			hashes[i] = bf_group_hash(build->numbers[i], 0);
-			bf_prefetch(join_line(filter->lines, filter->bytes, hashes[i]));
-		}
-		for (uint64 i = start; i < end; i++)
-			(void) bf_probes_set(join_line(filter->lines, filter->bytes, hashes[i]),
-								 BF_LINE_BITS, JOIN_LINE_PROBES, (uint32) hashes[i]);
-	}
+	(void) bf_lines_add_batches(server_host(NULL), filter->lines, join_lines_shape(filter->bytes), build->numbers, build->n);
 }
 
 /* All keys are there.  NULL if there were too many for a filter. */
@@ -225,22 +208,10 @@ join_shared_empty(JoinFilterShared *shared)
 	memset(shared_bytes(shared), 0, shared->bytes);
 }
 
-/* Set a bit that others may set bits beside. */
-static inline void
-set_bit(uint8 *bytes, uint64 place)
-{
-	uint8		bit = (uint8) (1 << place % 8);
-
-	if (!(bytes[place / 8] & bit))
-		(void) __atomic_fetch_or(&bytes[place / 8], bit, __ATOMIC_RELAXED);
-}
-
 /* Add a key; least, greatest and number are kept in this process for now. */
 void
 join_shared_add(JoinFilterShared *shared, JoinFilterBuild *local, uint64 number)
 {
-	uint8	   *bytes = shared_bytes(shared);
-
 	local->n++;
 	if (shared->is_integer)
 	{
@@ -248,17 +219,10 @@ join_shared_add(JoinFilterShared *shared, JoinFilterBuild *local, uint64 number)
 
 		local->low = Min(local->low, (int64) number);
 		local->high = Max(local->high, (int64) number);
-		set_bit(bytes, BF_BIG_ENDIAN ? place ^ 56 : place);
+		bf_bit_set_shared(shared_bytes(shared), BF_BIG_ENDIAN ? place ^ 56 : place);
 	}
 	else
-	{
-		uint64		hash = bf_group_hash(number, 0);
-		uint8	   *line = join_line(bytes, shared->bytes, hash);
-		uint32_t	x = (uint32_t) hash;
-
-		for (unsigned i = 0; i < JOIN_LINE_PROBES; i++, x *= BF_NEXT_PROBE)
-			set_bit(line, bf_probe_position(x, BF_LINE_BITS));
-	}
+		bf_lines_add_shared(shared_bytes(shared), join_lines_shape(shared->bytes), number);
 }
 
 /* This process has added all of its keys. */

@@ -189,21 +189,11 @@ join_filter_add(JoinFilterBuild *build, uint64 number)
 		build->numbers[build->n++] = number;
 }
 
-/* The bits of a key lie in one line. */
-#define JOIN_LINE_PROBES		4
-
-static inline uint8 *
-join_line(uint8 *lines, uint64 bytes, uint64 hash)
+/* The shape of lines of this size, for the core: a key sets four bits of one line. */
+static inline bf_shape
+join_lines_shape(uint64 bytes)
 {
-	return lines + bf_group_line(hash, bytes / BF_LINE_BYTES) * BF_LINE_BYTES;
-}
-
-static inline bool
-join_lines_test(const JoinFilter *filter, uint64 number)
-{
-	uint64		hash = bf_group_hash(number, 0);
-
-	return bf_probes_test(join_line(filter->lines, filter->bytes, hash), BF_LINE_BITS, JOIN_LINE_PROBES, (uint32) hash);
+	return (bf_shape) {bytes / sizeof(uint64), 1, 4};
 }
 
 /* After how many questions it is decided whether a filter is worth asking. */
@@ -234,7 +224,7 @@ join_filter_test(JoinFilter *filter, uint64 number)
 			break;
 		case JOIN_FILTER_LINES:
 			found = !(filter->is_integer && ((int64) number < filter->low || (int64) number > filter->high)) &&
-				join_lines_test(filter, number);
+				bf_lines_test(filter->lines, join_lines_shape(filter->bytes), number);
 			break;
 	}
 	filter->passed += found;

@@ -227,7 +227,7 @@ ask_filter(BatchScanState *state, const JoinAsking *asking, JoinFilter *filter, 
 		if (!row_number(state, asking, filter, desc, &numbers[n]))
 			continue;
 		if (prefetch)
-			bf_prefetch(join_line(filter->lines, filter->bytes, bf_group_hash(numbers[n], 0)));
+			(void) bf_lines_prefetch(filter->lines, join_lines_shape(filter->bytes), numbers[n]);
 		state->selection[n++] = offset;
 	}
 	for (int i = 0; i < n; i++)
