@@ -56,8 +56,6 @@ typedef struct CollectState
  * ----------------------------------------------------------------
  */
 
-static const CustomScanMethods collector_methods;
-
 static List *
 key_as_list(const JoinKey *key)
 {
@@ -79,10 +77,10 @@ key_from_list(const List *list)
 
 /* What is below a Hash, with a filter made of these expressions over its rows. */
 CustomScan *
-joinfilter_collector(Hash *hash, int plan_node_id, int paramid, List *inner_keys, const JoinKey *inner, const JoinKey *outer)
+joinfilter_collect(Hash *hash, int plan_node_id, int paramid, List *inner_keys, const JoinKey *inner, const JoinKey *outer)
 {
 	Plan	   *child = outerPlan(hash);
-	CustomScan *scan = joinfilter_pass_through(child, plan_node_id, &collector_methods);
+	CustomScan *scan = joinfilter_pass_through(child, plan_node_id, &joinfilter_collect_methods);
 	double		rows = hash->plan.parallel_aware ? hash->rows_total : child->plan_rows;
 	List	   *inner_list = NIL;
 	List	   *outer_list = NIL;
@@ -400,13 +398,12 @@ collector_explain(CustomScanState *css, List *ancestors, ExplainState *es)
 	CollectState *state = (CollectState *) css;
 	CustomScan *plan = (CustomScan *) css->ss.ps.plan;
 
-	ExplainPropertyText("Filter Keys", psprintf("$%d (%s)", state->paramid,
-												joinfilter_deparse(css, plan->custom_exprs, ancestors, es)), es);
+	ExplainPropertyText("Filter Keys", joinfilter_deparse(css, state->paramid, plan->custom_exprs, ancestors, es), es);
 	if (es->analyze && css->ss.ps.instrument != NULL && css->ss.ps.instrument->nloops > 0)
 		explain_filters(state, es);
 }
 
-static const CustomScanMethods collector_methods = {
+const CustomScanMethods joinfilter_collect_methods = {
 	.CustomName = COLLECTOR_NAME,
 	.CreateCustomScanState = collector_create
 };
@@ -424,9 +421,3 @@ static const CustomExecMethods collector_exec_methods = {
 	.ShutdownCustomScan = collector_shutdown,
 	.ExplainCustomScan = collector_explain
 };
-
-void
-joinfilter_register_collector(void)
-{
-	RegisterCustomScanMethods(&collector_methods);
-}

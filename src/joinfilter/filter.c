@@ -18,6 +18,8 @@
 #include "../server.h"
 #include "joinfilter.h"
 
+int			joinfilter_memory = 32 * 1024;
+
 #define FIRST_ROOM			1024
 #define LINES_BITS_A_KEY	11
 

@@ -259,27 +259,25 @@ typedef struct JoinAsking
 
 extern void joinfilter_init(void);
 
-/* plan.c: a node that passes rows of its child on as they are */
+/* pass_through.c: nodes that return the rows of their child unchanged */
 extern CustomScan *joinfilter_pass_through(Plan *child, int plan_node_id, const CustomScanMethods *methods);
 extern void joinfilter_begin_pass_through(CustomScanState *css, EState *estate, int eflags);
-extern char *joinfilter_deparse(CustomScanState *css, List *keys, List *ancestors, ExplainState *es);
+extern char *joinfilter_deparse(CustomScanState *css, int paramid, List *keys, List *ancestors, ExplainState *es);
 
-/* collect_node.c */
-extern CustomScan *joinfilter_collector(Hash *hash, int plan_node_id, int paramid, List *inner_keys,
-										const JoinKey *inner, const JoinKey *outer);
-extern void joinfilter_register_collector(void);
-
-/* probe_list.c: what scan_node.c and probe_node.c have in common */
+/* probe_list.c: what scan_node.c and probe_node.c share */
 extern void joinfilter_write_probe(CustomScan *node, int paramid, List *numbers, List *keys);
 extern JoinAsking *joinfilter_read_probes(const CustomScan *node, int *n);
 extern void joinfilter_find_places(JoinAsking *asking, int n, TupleDesc desc);
 extern void joinfilter_sort_asking(JoinAsking *asking, int n, const ParamExecData *params);
 extern void joinfilter_explain_probes(CustomScanState *css, List *ancestors, ExplainState *es);
 
-/* scan_node.c and probe_node.c */
-extern CustomScan *joinfilter_batched_scan(SeqScan *scan, List *probes);
-extern void joinfilter_register_scan(void);
+/* collect_node.c, scan_node.c and probe_node.c */
+extern const CustomScanMethods joinfilter_collect_methods;
+extern const CustomScanMethods joinfilter_scan_methods;
+extern const CustomScanMethods joinfilter_probe_methods;
+extern CustomScan *joinfilter_collect(Hash *hash, int plan_node_id, int paramid, List *inner_keys,
+									  const JoinKey *inner, const JoinKey *outer);
+extern CustomScan *joinfilter_scan(SeqScan *from, List *probes);
 extern CustomScan *joinfilter_probe(Plan *scan, int plan_node_id, List *probes);
-extern void joinfilter_register_probe(void);
 
 #endif							/* BF_JOINFILTER_H */

@@ -31,19 +31,13 @@
 #include "catalog/pg_language.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
-#include "commands/explain.h"
-#include "executor/executor.h"
 #include "miscadmin.h"
-#include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/planner.h"
 #include "parser/parsetree.h"
-#include "utils/builtins.h"
 #include "utils/guc.h"
-#include "utils/lsyscache.h"
 #include "utils/plancache.h"
-#include "utils/ruleutils.h"
 #include "utils/syscache.h"
 
 #include "heap.h"
@@ -53,8 +47,6 @@
 bool		joinfilter_enabled = false;
 int			joinfilter_min_rows = 10000;
 double		joinfilter_max_share = 0.6;
-int			joinfilter_memory = 32 * 1024;
-
 bool		joinfilter_batches = true;
 
 static planner_hook_type previous_planner_hook;
@@ -199,7 +191,7 @@ place_filter(Edit *edit, Hash *hash, List *pairs)
 	}
 	edit->stmt->paramExecTypes = lappend_oid(edit->stmt->paramExecTypes, INTERNALOID);
 	add_probes(edit, pairs, paramid);
-	outerPlan(hash) = (Plan *) joinfilter_collector(hash, edit->next_node_id++, paramid, inner_keys, inner, outer);
+	outerPlan(hash) = (Plan *) joinfilter_collect(hash, edit->next_node_id++, paramid, inner_keys, inner, outer);
 }
 
 /* Does a join of this type discard outer rows without a partner? */
@@ -339,7 +331,7 @@ asking(Edit *edit, Plan *plan)
 		if (probed->scan != plan)
 			continue;
 		if (can_batch(edit, probed))
-			return (Plan *) joinfilter_batched_scan((SeqScan *) plan, probed->probes);
+			return (Plan *) joinfilter_scan((SeqScan *) plan, probed->probes);
 		return (Plan *) joinfilter_probe(plan, edit->next_node_id++, probed->probes);
 	}
 	return plan;
@@ -464,77 +456,6 @@ joinfilter_planner(BF_PLANNER_PARAMETERS)
 }
 
 /* ----------------------------------------------------------------
- * Nodes that pass rows on
- * ----------------------------------------------------------------
- */
-
-/*
- * A custom scan above a plan.  Its target list stands for the columns of its child,
- * one for one.
- */
-CustomScan *
-joinfilter_pass_through(Plan *child, int plan_node_id, const CustomScanMethods *methods)
-{
-	CustomScan *scan = makeNode(CustomScan);
-	Plan	   *plan = &scan->scan.plan;
-	ListCell   *cell;
-	AttrNumber	column = 0;
-
-	plan->startup_cost = child->startup_cost;
-	plan->total_cost = child->total_cost;
-	plan->plan_rows = child->plan_rows;
-	plan->plan_width = child->plan_width;
-	plan->parallel_safe = child->parallel_safe;
-	plan->plan_node_id = plan_node_id;
-	plan->extParam = bms_copy(child->extParam);
-	plan->allParam = bms_copy(child->allParam);
-	plan->lefttree = child;
-	foreach(cell, child->targetlist)
-	{
-		TargetEntry *entry = lfirst_node(TargetEntry, cell);
-		Oid			type = exprType((Node *) entry->expr);
-		int32		typmod = exprTypmod((Node *) entry->expr);
-		Oid			collation = exprCollation((Node *) entry->expr);
-
-		column++;
-		scan->custom_scan_tlist = lappend(scan->custom_scan_tlist,
-										  makeTargetEntry((Expr *) makeVar(OUTER_VAR, column, type, typmod, collation, 0),
-														  column, entry->resname, entry->resjunk));
-		plan->targetlist = lappend(plan->targetlist,
-								   makeTargetEntry((Expr *) makeVar(INDEX_VAR, column, type, typmod, collation, 0),
-												   column, entry->resname, entry->resjunk));
-	}
-	scan->methods = methods;
-	return scan;
-}
-
-/* Start it: the child's slots are passed on as they are. */
-void
-joinfilter_begin_pass_through(CustomScanState *css, EState *estate, int eflags)
-{
-	PlanState  *child = ExecInitNode(outerPlan(css->ss.ps.plan), estate, eflags);
-
-	outerPlanState(css) = child;
-	css->ss.ps.resultops = ExecGetResultSlotOps(child, &css->ss.ps.resultopsfixed);
-	css->ss.ps.resultopsset = true;
-}
-
-/* Keys as EXPLAIN shows them. */
-char *
-joinfilter_deparse(CustomScanState *css, List *keys, List *ancestors, ExplainState *es)
-{
-	List	   *context = set_deparse_context_plan(es->deparse_cxt, css->ss.ps.plan, ancestors);
-	bool		prefix = list_length(es->rtable) > 1 || es->verbose;
-	StringInfoData text;
-	ListCell   *key;
-
-	initStringInfo(&text);
-	foreach(key, keys)
-		appendStringInfo(&text, "%s%s", text.len > 0 ? ", " : "", deparse_expression(lfirst(key), context, prefix, false));
-	return text.data;
-}
-
-/* ----------------------------------------------------------------
  * Settings
  * ----------------------------------------------------------------
  */
@@ -567,9 +488,9 @@ joinfilter_init(void)
 							 "Otherwise they are asked row by row, as a condition of the scan.",
 							 &joinfilter_batches, true, PGC_USERSET, 0, NULL, NULL, NULL);
 	MarkGUCPrefixReserved("bloomfilter");
-	joinfilter_register_collector();
-	joinfilter_register_scan();
-	joinfilter_register_probe();
+	RegisterCustomScanMethods(&joinfilter_collect_methods);
+	RegisterCustomScanMethods(&joinfilter_scan_methods);
+	RegisterCustomScanMethods(&joinfilter_probe_methods);
 	previous_planner_hook = planner_hook;
 	planner_hook = joinfilter_planner;
 }

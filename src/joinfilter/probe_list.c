@@ -118,8 +118,7 @@ joinfilter_explain_probes(CustomScanState *css, List *ancestors, ExplainState *e
 	ListCell   *key_cell;
 
 	forboth(number_cell, plan->custom_private, key_cell, plan->custom_exprs)
-		texts = lappend(texts, psprintf("$%d (%s)", linitial_int(lfirst(number_cell)),
-										joinfilter_deparse(css, lfirst(key_cell), ancestors, es)));
+		texts = lappend(texts, joinfilter_deparse(css, linitial_int(lfirst(number_cell)), lfirst(key_cell), ancestors, es));
 	ExplainPropertyList("Join Filter", texts, es);
 	if (es->analyze && css->ss.ps.instrument != NULL && css->ss.ps.instrument->nloops > 0)
 		ExplainPropertyFloat("Rows Removed by Join Filter", NULL,

@@ -33,13 +33,12 @@ typedef struct ProbeState
 	ProjectionInfo *projection; /* of rows that pass, or NULL */
 } ProbeState;
 
-static const CustomScanMethods probe_methods;
 static const CustomExecMethods probe_exec_methods;
 
 CustomScan *
 joinfilter_probe(Plan *scan, int plan_node_id, List *probes)
 {
-	CustomScan *node = joinfilter_pass_through(scan, plan_node_id, &probe_methods);
+	CustomScan *node = joinfilter_pass_through(scan, plan_node_id, &joinfilter_probe_methods);
 	ListCell   *cell;
 
 	foreach(cell, probes)
@@ -317,13 +316,7 @@ probe_end(CustomScanState *css)
 	ExecEndNode(outerPlanState(css));
 }
 
-static void
-probe_explain(CustomScanState *css, List *ancestors, ExplainState *es)
-{
-	joinfilter_explain_probes(css, ancestors, es);
-}
-
-static const CustomScanMethods probe_methods = {
+const CustomScanMethods joinfilter_probe_methods = {
 	.CustomName = PROBE_NAME,
 	.CreateCustomScanState = probe_create
 };
@@ -336,11 +329,5 @@ static const CustomExecMethods probe_exec_methods = {
 	.ReScanCustomScan = probe_rescan,
 	.MarkPosCustomScan = probe_mark,
 	.RestrPosCustomScan = probe_restore,
-	.ExplainCustomScan = probe_explain
+	.ExplainCustomScan = joinfilter_explain_probes
 };
-
-void
-joinfilter_register_probe(void)
-{
-	RegisterCustomScanMethods(&probe_methods);
-}

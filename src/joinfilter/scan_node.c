@@ -52,11 +52,9 @@ typedef struct BatchScanState
  * ----------------------------------------------------------------
  */
 
-static const CustomScanMethods scan_methods;
-
 /* A sequential scan that asks these filters. */
 CustomScan *
-joinfilter_batched_scan(SeqScan *from, List *probes)
+joinfilter_scan(SeqScan *from, List *probes)
 {
 	Scan	   *scan = (Scan *) from;
 	CustomScan *result = makeNode(CustomScan);
@@ -76,7 +74,7 @@ joinfilter_batched_scan(SeqScan *from, List *probes)
 			numbers = lappend_int(numbers, lfirst_node(Var, column)->varattno);
 		joinfilter_write_probe(result, probe->paramid, numbers, bf_copy_object(probe->columns));
 	}
-	result->methods = &scan_methods;
+	result->methods = &joinfilter_scan_methods;
 	return result;
 }
 
@@ -395,13 +393,7 @@ scan_initialize_worker(CustomScanState *css, shm_toc *toc, void *coordinate)
 	css->ss.ss_currentScanDesc = bf_table_beginscan_parallel(css->ss.ss_currentRelation, coordinate);
 }
 
-static void
-scan_explain(CustomScanState *css, List *ancestors, ExplainState *es)
-{
-	joinfilter_explain_probes(css, ancestors, es);
-}
-
-static const CustomScanMethods scan_methods = {
+const CustomScanMethods joinfilter_scan_methods = {
 	.CustomName = SCAN_NAME,
 	.CreateCustomScanState = scan_create
 };
@@ -416,11 +408,5 @@ static const CustomExecMethods scan_exec_methods = {
 	.InitializeDSMCustomScan = scan_initialize_dsm,
 	.ReInitializeDSMCustomScan = scan_reinitialize_dsm,
 	.InitializeWorkerCustomScan = scan_initialize_worker,
-	.ExplainCustomScan = scan_explain
+	.ExplainCustomScan = joinfilter_explain_probes
 };
-
-void
-joinfilter_register_scan(void)
-{
-	RegisterCustomScanMethods(&scan_methods);
-}
