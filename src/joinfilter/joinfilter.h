@@ -23,12 +23,8 @@
 #include "../core/lines.h"
 #include "../key.h"
 
-/* Settings. */
-extern bool joinfilter_enabled;
-extern int	joinfilter_min_rows;
-extern double joinfilter_max_share;
-extern bool joinfilter_batches;
-extern int	joinfilter_memory;	/* kB */
+/* The setting bloomfilter.join_filter_memory, in kB. */
+extern int	joinfilter_memory;
 
 /* ----------------------------------------------------------------
  * Keys
@@ -243,7 +239,7 @@ typedef struct JoinProbe
 {
 	int			paramid;
 	List	   *columns;		/* Vars of the scan's target list */
-	List	   *numbers;		/* their places in it */
+	List	   *resnos;			/* their places in it */
 } JoinProbe;
 
 /* The same in the executor. */

@@ -21,6 +21,7 @@
 #include "utils/rel.h"
 
 #include "joinfilter.h"
+#include "nodes.h"
 
 #define PROBE_NAME	"Join Filter Probe"
 
@@ -47,9 +48,9 @@ joinfilter_probe(Plan *scan, int plan_node_id, List *probes)
 		List	   *keys = NIL;
 		ListCell   *number;
 
-		foreach(number, probe->numbers)
+		foreach(number, probe->resnos)
 			keys = lappend(keys, bf_copy_object(((TargetEntry *) list_nth(node->custom_scan_tlist, lfirst_int(number) - 1))->expr));
-		joinfilter_write_probe(node, probe->paramid, list_copy(probe->numbers), keys);
+		joinfilter_write_probe(node, probe->paramid, list_copy(probe->resnos), keys);
 	}
 	return node;
 }
@@ -76,7 +77,7 @@ scan_of_whole_rows(Plan *scan, EState *estate, int eflags)
 	ListCell   *cell;
 	bool		whole;
 
-	if ((!IsA(scan, SeqScan) && !IsA(scan, IndexScan) && !IsA(scan, BitmapHeapScan)) || (eflags & EXEC_FLAG_EXPLAIN_ONLY))
+	if (!joinfilter_node_kind(scan)->table_rows || (eflags & EXEC_FLAG_EXPLAIN_ONLY))
 		return NULL;
 	desc = RelationGetDescr(ExecOpenScanRelation(estate, table, eflags));
 	whole = list_length(scan->targetlist) == desc->natts;
