@@ -171,8 +171,7 @@ collect_row(CollectState *state, TupleTableSlot *slot)
 		Datum		value = ExecEvalExpr(state->expressions[i], econtext, &isnull);
 
 		if (!isnull)
-			number = i == 0 ? join_key_number(&state->inner[i], value) :
-				join_key_combine(number, join_key_number(&state->inner[i], value));
+			number = join_key_append(state->inner, i, number, value);
 	}
 	if (!isnull && state->shared != NULL)
 		join_shared_add(state->shared, &state->build, number);
@@ -187,10 +186,7 @@ set_filter(CollectState *state, JoinFilter *filter)
 {
 	state->filter = filter;
 	if (filter != NULL)
-	{
-		filter->n_keys = state->n_keys;
 		filter->outer = state->outer;
-	}
 	set_parameter(state);
 }
 

@@ -93,11 +93,13 @@ static void
 make_bitmap(JoinFilter *filter, const JoinFilterBuild *build, uint64 bits)
 {
 	filter->kind = JOIN_FILTER_BITMAP;
+	filter->base = (uint64) build->low;
+	filter->mask = PG_UINT64_MAX;
 	filter->bytes = (bits + 63) / 64 * sizeof(uint64);
 	filter->bits = MemoryContextAllocExtended(build->context, filter->bytes, MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
 	for (uint64 i = 0; i < build->n; i++)
 	{
-		uint64		place = build->numbers[i] - (uint64) build->low;
+		uint64		place = build->numbers[i] - filter->base;
 
 		if (i % BF_POLL_EVERY == 0)
 			CHECK_FOR_INTERRUPTS();
@@ -268,7 +270,7 @@ join_shared_open(JoinFilter *filter)
 		filter->kind = JOIN_FILTER_EMPTY;
 	else if (shared->is_integer)
 	{
-		filter->kind = JOIN_FILTER_MODULAR;
+		filter->kind = JOIN_FILTER_BITMAP;
 		filter->bits = (uint64 *) shared_bytes(shared);
 	}
 	else
@@ -300,15 +302,5 @@ join_filter_judge(JoinFilter *filter)
 const char *
 join_filter_kind_name(JoinFilterKind kind)
 {
-	switch (kind)
-	{
-		case JOIN_FILTER_EMPTY:
-			return "empty";
-		case JOIN_FILTER_BITMAP:
-		case JOIN_FILTER_MODULAR:
-			return "bitmap";
-		case JOIN_FILTER_LINES:
-			return "bloom";
-	}
-	return "";
+	return kind == JOIN_FILTER_EMPTY ? "empty" : kind == JOIN_FILTER_BITMAP ? "bitmap" : "bloom";
 }

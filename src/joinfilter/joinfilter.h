@@ -85,11 +85,22 @@ join_key_number(JoinKeyState *state, Datum value)
 	return DatumGetUInt32(FunctionCall1Coll(&state->finfo, state->key.collation, value));
 }
 
-/* The number of several keys together. */
+/* The number of the keys up to the i-th, given the number of those before it. */
 static inline uint64
-join_key_combine(uint64 so_far, uint64 next)
+join_key_append(JoinKeyState *states, int i, uint64 before, Datum value)
 {
-	return bf_mix64(so_far) + next;
+	uint64		number = join_key_number(&states[i], value);
+
+	return i == 0 ? number : bf_mix64(before) + number;
+}
+
+/* The number of an integer at its aligned place in a row. */
+static inline uint64
+join_key_read(const char *key, int bytes)
+{
+	if (bytes == 8)
+		return *(const uint64 *) key;
+	return (uint64) (bytes == 4 ? (int64) *(const int32 *) key : (int64) *(const int16 *) key);
 }
 
 /* ----------------------------------------------------------------
@@ -100,9 +111,8 @@ join_key_combine(uint64 so_far, uint64 next)
 typedef enum JoinFilterKind
 {
 	JOIN_FILTER_EMPTY,			/* no key: nothing passes */
-	JOIN_FILTER_BITMAP,			/* a bit for each integer from low to high */
-	JOIN_FILTER_MODULAR,		/* a bit for each integer, and those that
-								 * agree with it in their lower bits */
+	JOIN_FILTER_BITMAP,			/* a bit per integer, or per residue class of
+								 * integers */
 	JOIN_FILTER_LINES			/* Bloom filter */
 } JoinFilterKind;
 
@@ -115,14 +125,17 @@ typedef struct JoinFilterShared
 	bool		is_integer;
 	uint64		planned;		/* keys that it is made for */
 	uint64		bytes;
-	uint64		mask;			/* of a modular bitmap */
+	uint64		mask;			/* of a bitmap */
 	pg_atomic_uint64 rows;		/* rows with keys that were added */
 	pg_atomic_uint64 low;		/* least and greatest integer, as unsigned
 								 * numbers in the order of the signed ones */
 	pg_atomic_uint64 high;
 } JoinFilterShared;
 
-/* A complete filter.  The parameter is a pointer to it, NULL as long as there is none. */
+/*
+ * A complete filter.  The parameter is a pointer to it, or NULL.  The bit of an integer in a
+ * bitmap is (integer - base) & mask: exact if base is low and the mask has all bits.
+ */
 typedef struct JoinFilter
 {
 	JoinFilterKind kind;
@@ -131,6 +144,7 @@ typedef struct JoinFilter
 	int64		low;
 	int64		high;
 	uint64	   *bits;			/* of a bitmap */
+	uint64		base;
 	uint64		mask;
 	JoinFilterShared *shared;	/* where it is still to be opened */
 	uint8	   *lines;
@@ -138,7 +152,6 @@ typedef struct JoinFilter
 	uint64		keys;
 	uint64		asked;
 	uint64		passed;
-	int			n_keys;
 	JoinKeyState *outer;		/* how the askers' keys become numbers */
 } JoinFilter;
 
@@ -202,26 +215,13 @@ join_filter_test(JoinFilter *filter, uint64 number)
 
 	if (unlikely(filter->shared != NULL))
 		join_shared_open(filter);
-	switch (filter->kind)
+	if (filter->kind != JOIN_FILTER_EMPTY &&
+		!(filter->is_integer && ((int64) number < filter->low || (int64) number > filter->high)))
 	{
-		case JOIN_FILTER_EMPTY:
-			break;
-		case JOIN_FILTER_MODULAR:
-			if ((int64) number >= filter->low && (int64) number <= filter->high)
-				found = filter->bits[(number & filter->mask) / 64] >> (number & filter->mask) % 64 & 1;
-			break;
-		case JOIN_FILTER_BITMAP:
-			if ((int64) number >= filter->low && (int64) number <= filter->high)
-			{
-				uint64		place = number - (uint64) filter->low;
+		uint64		place = (number - filter->base) & filter->mask;
 
-				found = filter->bits[place / 64] >> place % 64 & 1;
-			}
-			break;
-		case JOIN_FILTER_LINES:
-			found = !(filter->is_integer && ((int64) number < filter->low || (int64) number > filter->high)) &&
-				bf_lines_test(filter->lines, join_lines_shape(filter->bytes), number);
-			break;
+		found = filter->kind == JOIN_FILTER_BITMAP ? filter->bits[place / 64] >> place % 64 & 1 :
+			bf_lines_test(filter->lines, join_lines_shape(filter->bytes), number);
 	}
 	filter->passed += found;
 	if (unlikely(++filter->asked == JOIN_FILTER_SAMPLE))

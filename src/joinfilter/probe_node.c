@@ -163,7 +163,6 @@ static inline bool
 read_integer(const JoinAsking *asking, const JoinFilter *filter, TupleTableSlot *slot, uint64 *number)
 {
 	HeapTupleHeader header;
-	const char *key;
 
 	if (asking->offset < 0 || slot->tts_nvalid >= asking->columns[0] || !filter->is_integer ||
 		filter->outer[0].key.integer_bytes != asking->bytes)
@@ -171,13 +170,7 @@ read_integer(const JoinAsking *asking, const JoinFilter *filter, TupleTableSlot 
 	header = ((BufferHeapTupleTableSlot *) slot)->base.tuple->t_data;
 	if ((header->t_infomask & HEAP_HASNULL) || HeapTupleHeaderGetNatts(header) < asking->columns[0])
 		return false;
-	key = (const char *) header + header->t_hoff + asking->offset;
-	if (asking->bytes == 8)
-		*number = *(const uint64 *) key;
-	else if (asking->bytes == 4)
-		*number = (uint64) (int64) *(const int32 *) key;
-	else
-		*number = (uint64) (int64) *(const int16 *) key;
+	*number = join_key_read((const char *) header + header->t_hoff + asking->offset, asking->bytes);
 	return true;
 }
 
@@ -194,8 +187,7 @@ row_passes(const JoinAsking *asking, JoinFilter *filter, TupleTableSlot *slot)
 
 		if (isnull)
 			return false;
-		number = i == 0 ? join_key_number(&filter->outer[0], value) :
-			join_key_combine(number, join_key_number(&filter->outer[i], value));
+		number = join_key_append(filter->outer, i, number, value);
 	}
 	return join_filter_test(filter, number);
 }

@@ -97,18 +97,15 @@ look_at(BatchScanState *state, Page page, OffsetNumber offset)
 static inline bool
 row_number(BatchScanState *state, const JoinAsking *asking, JoinFilter *filter, TupleDesc desc, uint64 *number)
 {
-	bool		isnull;
-	Datum		value = heap_getattr(&state->tuple, asking->columns[0], desc, &isnull);
-
-	if (isnull)
-		return false;
-	*number = join_key_number(&filter->outer[0], value);
-	for (int i = 1; i < asking->n_keys; i++)
+	*number = 0;
+	for (int i = 0; i < asking->n_keys; i++)
 	{
-		value = heap_getattr(&state->tuple, asking->columns[i], desc, &isnull);
+		bool		isnull;
+		Datum		value = heap_getattr(&state->tuple, asking->columns[i], desc, &isnull);
+
 		if (isnull)
 			return false;
-		*number = join_key_combine(*number, join_key_number(&filter->outer[i], value));
+		*number = join_key_append(filter->outer, i, *number, value);
 	}
 	return true;
 }
@@ -138,11 +135,10 @@ static pg_attribute_always_inline void
 ask_bitmap(BatchScanState *state, const JoinAsking *asking, JoinFilter *filter, Page page, TupleDesc desc, int bytes)
 {
 	const uint64 *bits = filter->bits;
-	const bool	modular = filter->kind == JOIN_FILTER_MODULAR;
 	const uint64 low = (uint64) filter->low;
 	const uint64 span = (uint64) filter->high - low;
-	const uint64 base = modular ? 0 : low;
-	const uint64 mask = modular ? filter->mask : PG_UINT64_MAX;
+	const uint64 base = filter->base;
+	const uint64 mask = filter->mask;
 	const int	offset = asking->offset;
 	const uint64 asked_before = filter->asked;
 	int			n = state->selected;
@@ -167,16 +163,10 @@ ask_bitmap(BatchScanState *state, const JoinAsking *asking, JoinFilter *filter, 
 		}
 		else
 		{
-			const char *key = (const char *) header + header->t_hoff + offset;
 			uint64		place;
 			bool		within;
 
-			if (bytes == 8)
-				number = *(const uint64 *) key;
-			else if (bytes == 4)
-				number = (uint64) (int64) *(const int32 *) key;
-			else
-				number = (uint64) (int64) *(const int16 *) key;
+			number = join_key_read((const char *) header + header->t_hoff + offset, bytes);
 			within = number - low <= span;
 			place = within ? (number - base) & mask : 0;
 			found = (bits[place / 64] >> place % 64) & within;
@@ -205,8 +195,7 @@ ask_filter(BatchScanState *state, const JoinAsking *asking, JoinFilter *filter, 
 	prefetch = filter->kind == JOIN_FILTER_LINES;
 	for (int i = 0; i < ROWS_AHEAD; i++)
 		fetch_ahead(state, asking, page, i);
-	if ((filter->kind == JOIN_FILTER_BITMAP || filter->kind == JOIN_FILTER_MODULAR) &&
-		asking->offset >= 0 && filter->outer[0].key.integer_bytes == asking->bytes)
+	if (filter->kind == JOIN_FILTER_BITMAP && asking->offset >= 0 && filter->outer[0].key.integer_bytes == asking->bytes)
 	{
 		if (asking->bytes == 8)
 			ask_bitmap(state, asking, filter, page, desc, 8);
