@@ -22,7 +22,7 @@
 
 #include "heap.h"
 
-/* Is the table stored by the server's own heap? */
+/* Is this a table that the server's own heap stores? */
 bool
 heap_is_table(Oid relation)
 {
@@ -39,6 +39,7 @@ heap_is_table(Oid relation)
 
 #if PG_VERSION_NUM >= 170000
 
+/* Read the next page and find its visible rows; returns false after the last page. */
 static bool
 fetch_page(HeapScanDesc scan)
 {
@@ -61,7 +62,7 @@ fetch_page(HeapScanDesc scan)
 
 #else
 
-/* The page after the present one; InvalidBlockNumber after the last. */
+/* The block after the current one; InvalidBlockNumber after the last. */
 static BlockNumber
 next_block(HeapScanDesc scan)
 {
@@ -80,12 +81,13 @@ next_block(HeapScanDesc scan)
 	if (block >= scan->rs_nblocks)
 		block = 0;
 
-	/* other scans of the table may begin where this one is */
+	/* other scans of the table may start at the same block */
 	if (scan->rs_base.rs_flags & SO_ALLOW_SYNC)
 		ss_report_location(scan->rs_base.rs_rd, block);
 	return block == scan->rs_startblock ? InvalidBlockNumber : block;
 }
 
+/* The same up to 16. */
 static bool
 fetch_page(HeapScanDesc scan)
 {
@@ -107,8 +109,9 @@ fetch_page(HeapScanDesc scan)
 #endif
 
 /*
- * Go to the next page: its visible rows are those of rs_vistuples, and the page stays
- * pinned until the next one.  False at the end; a scan must not be asked again then.
+ * Advance a scan to the next page.  Its visible rows are listed in rs_vistuples, and it
+ * stays pinned until the next call.  Returns false after the last page; there must be no
+ * further call then.
  */
 bool
 heap_next_page(HeapScanDesc scan)

@@ -1,7 +1,7 @@
 /*
  * probe_list.c
- *		What the nodes that ask filters have in common: how a plan says which, in
- *		what order they are asked, and what EXPLAIN tells.
+ *		The filters that a node tests: how the plan stores them, the order in which they
+ *		are tested, and EXPLAIN.
  */
 #include "../compat.h"
 
@@ -11,41 +11,39 @@
 
 #include "joinfilter.h"
 
-/* How much more it costs to read a key that has no fixed place in its row. */
-#define COST_OF_SEARCH	4.0
+/* The cost of a test where the key has no fixed offset in the row; otherwise it is 1. */
+#define COST_WITHOUT_OFFSET	4.0
 
-/* Let a node ask this filter, for these columns of the rows that it reads. */
+/* Add a filter to those that a node tests: its parameter, its columns in the rows that the node reads, and its keys for EXPLAIN. */
 void
-joinfilter_write_probe(CustomScan *node, int paramid, List *numbers, List *keys)
+joinfilter_write_probe(CustomScan *node, int paramid, List *columns, List *keys)
 {
-	node->custom_private = lappend(node->custom_private, lcons_int(paramid, numbers));
+	node->custom_private = lappend(node->custom_private, lcons_int(paramid, columns));
 	node->custom_exprs = lappend(node->custom_exprs, keys);
 }
 
-/* The filters that a node asks. */
-JoinAsking *
+/* Read the filters that a node tests from its plan. */
+JoinProbeState *
 joinfilter_read_probes(const CustomScan *node, int *n)
 {
-	JoinAsking *all = palloc0(sizeof(JoinAsking) * list_length(node->custom_private));
-	ListCell   *cell;
+	JoinProbeState *probes = palloc0(sizeof(JoinProbeState) * list_length(node->custom_private));
 
-	*n = 0;
-	foreach(cell, node->custom_private)
+	*n = list_length(node->custom_private);
+	for (int i = 0; i < *n; i++)
 	{
-		List	   *numbers = lfirst(cell);
-		JoinAsking *asking = &all[(*n)++];
+		List	   *numbers = list_nth(node->custom_private, i);
 
-		asking->paramid = linitial_int(numbers);
-		asking->n_keys = list_length(numbers) - 1;
-		asking->columns = palloc(sizeof(AttrNumber) * asking->n_keys);
-		for (int i = 0; i < asking->n_keys; i++)
-			asking->columns[i] = (AttrNumber) list_nth_int(numbers, i + 1);
-		asking->offset = -1;
+		probes[i].paramid = linitial_int(numbers);
+		probes[i].n_keys = list_length(numbers) - 1;
+		probes[i].columns = palloc(sizeof(AttrNumber) * probes[i].n_keys);
+		for (int k = 0; k < probes[i].n_keys; k++)
+			probes[i].columns[k] = (AttrNumber) list_nth_int(numbers, k + 1);
+		probes[i].offset = -1;
 	}
-	return all;
+	return probes;
 }
 
-/* Where a column begins in every row without NULLs; -1 if that differs from row to row. */
+/* The offset of a column in all rows that contain no NULL; -1 if it differs between rows. */
 static int
 fixed_offset(TupleDesc desc, AttrNumber column)
 {
@@ -64,61 +62,61 @@ fixed_offset(TupleDesc desc, AttrNumber column)
 	return offset;
 }
 
-/* The rows are those of a table: some keys have a place in them that does not change. */
+/* Find the offsets of keys, where the node reads rows of a table as they are stored. */
 void
-joinfilter_find_places(JoinAsking *asking, int n, TupleDesc desc)
+joinfilter_find_offsets(JoinProbeState *probes, int n, TupleDesc desc)
 {
 	for (int i = 0; i < n; i++)
 	{
-		if (asking[i].n_keys != 1 || asking[i].columns[0] <= 0)
+		if (probes[i].n_keys != 1 || probes[i].columns[0] <= 0)
 			continue;
-		asking[i].offset = fixed_offset(desc, asking[i].columns[0]);
-		asking[i].bytes = TupleDescAttr(desc, asking[i].columns[0] - 1)->attlen;
+		probes[i].offset = fixed_offset(desc, probes[i].columns[0]);
+		probes[i].bytes = TupleDescAttr(desc, probes[i].columns[0] - 1)->attlen;
 	}
 }
 
-/* What it costs to drop a row by this filter. */
+/* The cost of a filter's tests per row that it discards. */
 static double
-cost_of_drop(const JoinAsking *asking, const ParamExecData *params)
+cost_of_drop(const JoinProbeState *probe, const ParamExecData *params)
 {
-	const JoinFilter *filter = (JoinFilter *) DatumGetPointer(params[asking->paramid].value);
+	const JoinFilter *filter = (JoinFilter *) DatumGetPointer(params[probe->paramid].value);
 	double		dropped = 0.5;
 
-	if (filter != NULL && filter->asked >= JOIN_FILTER_SAMPLE)
-		dropped = 1 - (double) filter->passed / (double) filter->asked;
-	return (asking->offset >= 0 ? 1 : COST_OF_SEARCH) / Max(dropped, 1e-6);
+	if (filter != NULL && filter->tested >= JOIN_FILTER_SAMPLE)
+		dropped = 1 - (double) filter->passed / (double) filter->tested;
+	return (probe->offset >= 0 ? 1 : COST_WITHOUT_OFFSET) / Max(dropped, 1e-6);
 }
 
 /*
- * Bring filters into the order in which they are asked: the one first that drops a row
- * at the least cost, as far as is known by now.  Those that are alike stay in place.
+ * Sort filters by the cost of discarding a row, as measured so far, so that the cheapest is
+ * tested first.  Equal ones keep their order.
  */
 void
-joinfilter_sort_asking(JoinAsking *asking, int n, const ParamExecData *params)
+joinfilter_sort_probes(JoinProbeState *probes, int n, const ParamExecData *params)
 {
 	for (int i = 1; i < n; i++)
 	{
-		JoinAsking	one = asking[i];
-		double		cost = cost_of_drop(&one, params);
+		JoinProbeState probe = probes[i];
+		double		cost = cost_of_drop(&probe, params);
 		int			place = i;
 
-		for (; place > 0 && cost < cost_of_drop(&asking[place - 1], params); place--)
-			asking[place] = asking[place - 1];
-		asking[place] = one;
+		for (; place > 0 && cost < cost_of_drop(&probes[place - 1], params); place--)
+			probes[place] = probes[place - 1];
+		probes[place] = probe;
 	}
 }
 
-/* Which filters a node asks, and how many rows they have dropped. */
+/* Show in EXPLAIN which filters a node tests, and how many rows they discarded. */
 void
 joinfilter_explain_probes(CustomScanState *css, List *ancestors, ExplainState *es)
 {
 	CustomScan *plan = (CustomScan *) css->ss.ps.plan;
 	List	   *texts = NIL;
-	ListCell   *number_cell;
-	ListCell   *key_cell;
+	ListCell   *numbers;
+	ListCell   *keys;
 
-	forboth(number_cell, plan->custom_private, key_cell, plan->custom_exprs)
-		texts = lappend(texts, joinfilter_deparse(css, linitial_int(lfirst(number_cell)), lfirst(key_cell), ancestors, es));
+	forboth(numbers, plan->custom_private, keys, plan->custom_exprs)
+		texts = lappend(texts, joinfilter_deparse(css, linitial_int(lfirst(numbers)), lfirst(keys), ancestors, es));
 	ExplainPropertyList("Join Filter", texts, es);
 	if (es->analyze && css->ss.ps.instrument != NULL && css->ss.ps.instrument->nloops > 0)
 		ExplainPropertyFloat("Rows Removed by Join Filter", NULL,
