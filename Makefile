@@ -24,8 +24,9 @@ OBJS = bloomfilter.o $(CORE) src/server.o \
        src/index/handler.o src/index/page.o src/index/growth.o src/index/build.o src/index/insert.o \
        src/index/probe.o src/index/scan.o src/index/cost.o \
        src/index/trust.o src/index/ask.o src/index/find.o src/index/inspect.o \
-       src/joinfilter/plan.o src/joinfilter/trace.o src/joinfilter/collect.o src/joinfilter/filter.o src/joinfilter/hash.o src/joinfilter/probe.o \
-       src/joinfilter/scan.o src/joinfilter/ask.o src/joinfilter/heap.o
+       src/joinfilter/plan.o src/joinfilter/trace.o src/joinfilter/nodes.o src/joinfilter/join_key.o src/joinfilter/filter.o \
+       src/joinfilter/collect_node.o src/joinfilter/scan_node.o src/joinfilter/probe_node.o \
+       src/joinfilter/probe_list.o src/joinfilter/pass_through.o src/joinfilter/heap.o
 
 REGRESS = keys class fpp canonical input nulls aggregates states bounds sets growth stored missing unchanged planner plpgsql travel \
           cuckoo cuckoo_bytes cuckoo_growth cuckoo_model encodings index index_keys index_functions index_plans joins catalog

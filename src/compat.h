@@ -163,6 +163,20 @@
  * ----------------------------------------------------------------
  */
 
+/* Functions that print properties in EXPLAIN have a header of their own since 18. */
+#if PG_VERSION_NUM >= 180000
+#include "commands/explain_format.h"
+#endif
+
+/* Semi and anti joins that return rows of the inner side, since 18 and since 16. */
+#if PG_VERSION_NUM >= 180000
+#define bf_is_right_semi_or_anti(type)	((type) == JOIN_RIGHT_SEMI || (type) == JOIN_RIGHT_ANTI)
+#elif PG_VERSION_NUM >= 160000
+#define bf_is_right_semi_or_anti(type)	((type) == JOIN_RIGHT_ANTI)
+#else
+#define bf_is_right_semi_or_anti(type)	false
+#endif
+
 /* Beginning a sequential scan, and counting its rows. */
 #if PG_VERSION_NUM >= 190000
 #define bf_table_beginscan(relation, snapshot)	table_beginscan(relation, snapshot, 0, NULL, 0)

@@ -6,37 +6,10 @@
 
 #include "lines.h"
 
-/*
- * Add many keys: start all memory accesses of a batch, then do the work.  The
- * accesses follow one another closely, because each waits for the translation of
- * its address, and several translations can be under way.
- *
- * Nothing is polled, and so nothing can fail, in the first batch.
- */
 bf_added
 bf_lines_add_many(bf_host host, uint8_t *data, bf_shape shape, const uint64_t *hashes, size_t n)
 {
-	bf_added	added = {0, 0};
-
-	for (size_t start = 0; start < n; start += BF_BATCH)
-	{
-		size_t		end = n - start < BF_BATCH ? n : start + BF_BATCH;
-
-		uint64_t	group_hashes[BF_BATCH];
-
-		if (start > 0 && start % BF_POLL_EVERY == 0)
-			bf_poll(host);
-		for (size_t i = start; i < end; i++)
-			group_hashes[i - start] = bf_lines_prefetch(data, shape, hashes[i]);
-		for (size_t i = start; i < end; i++)
-		{
-			unsigned	fresh = bf_lines_add_from(data, shape, hashes[i], group_hashes[i - start]);
-
-			added.bits += fresh;
-			added.keys += fresh > 0;
-		}
-	}
-	return added;
+	return bf_lines_add_batches(host, data, shape, hashes, n);
 }
 
 /* Test many keys; found[i] is set to true where hashes[i] may be present. */

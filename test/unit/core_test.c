@@ -208,7 +208,7 @@ test_golden_geometry(void)
  * ----------------------------------------------------------------
  */
 
-/* One by one, batched, in any order: the same bits.  Folding is exact. */
+/* One by one, batched, shared, in any order: the same bits.  Folding is exact. */
 static void
 test_lines_operations(void)
 {
@@ -232,7 +232,7 @@ test_lines_operations(void)
 			hashes[i] = next_random();
 		bf_lines_add_many(test_host, a, shape, hashes, N / 2);
 		for (int i = N - 1; i >= N / 2; i--)
-			bf_lines_add(b, shape, hashes[i]);
+			bf_lines_add_shared(b, shape, hashes[i]);
 		for (int i = N - 1; i >= 0; i--)
 			bf_lines_add(both, shape, hashes[i]);
 		bf_lines_test_many(test_host, both, shape, hashes, N, found);
