@@ -280,6 +280,10 @@ SELECT calls_of('SELECT x.id, x.c FROM (SELECT id, k, nextval(''calls'') AS c FR
 SELECT calls_of('SELECT x.id FROM (SELECT id, k FROM facts WHERE nextval(''calls'') > 0) x JOIN dim d USING (k)');
 SELECT calls_of('SELECT x.id FROM facts x JOIN (SELECT k, nextval(''calls'') AS c FROM dim) d USING (k)');
 SELECT calls_of('SELECT x.id FROM (SELECT id, k, (SELECT nextval(''calls'') + facts.k) AS c FROM facts) x JOIN dim d USING (k)');
+-- a subquery that is computed once, before the first row that needs it
+SET join_collapse_limit = 1;
+SELECT calls_of('SELECT f.id FROM (facts f JOIN facts g ON f.id = g.id) JOIN (SELECT k + 1000000 AS k FROM dim OFFSET 0) d ON f.k = d.k WHERE f.id + g.k > (SELECT nextval(''calls'') * 0)');
+RESET join_collapse_limit;
 -- an aggregate with a volatile transition function
 CREATE FUNCTION count_calls(n bigint, value int) RETURNS bigint LANGUAGE sql VOLATILE AS $$SELECT nextval('joins.calls')$$;
 CREATE AGGREGATE counting(int) (SFUNC = count_calls, STYPE = bigint, INITCOND = '0');

@@ -48,6 +48,55 @@ is_volatile_aggregate(Oid aggregate)
 	return result;
 }
 
+/* A search for the subquery that computes a parameter before it is needed. */
+typedef struct InitPlanSearch
+{
+	int			param;
+	int			plan_id;		/* 0 until it is found */
+} InitPlanSearch;
+
+static bool
+find_init_plan(Plan **link, void *context)
+{
+	InitPlanSearch *search = context;
+	ListCell   *cell;
+
+	if (*link == NULL)
+		return false;
+	foreach(cell, (*link)->initPlan)
+	{
+		SubPlan    *subplan = lfirst_node(SubPlan, cell);
+
+		if (list_member_int(subplan->setParam, search->param))
+		{
+			search->plan_id = subplan->plan_id;
+			return true;
+		}
+	}
+	return joinfilter_walk_children(*link, find_init_plan, context);
+}
+
+/*
+ * Is a parameter computed by a subquery that evaluates something volatile?  Without rows that
+ * need the parameter, the subquery is not executed.
+ */
+static bool
+is_volatile_param(PlannedStmt *stmt, const Param *param)
+{
+	InitPlanSearch search = {param->paramid};
+	ListCell   *cell;
+
+	if (param->paramkind != PARAM_EXEC)
+		return false;
+	find_init_plan(&stmt->planTree, &search);
+	foreach(cell, stmt->subplans)
+	{
+		if (search.plan_id == 0)
+			find_init_plan((Plan **) &lfirst(cell), &search);
+	}
+	return search.plan_id != 0 && joinfilter_tree_is_volatile(stmt, list_nth(stmt->subplans, search.plan_id - 1));
+}
+
 /* Does an expression contain a volatile aggregate, or a subquery that evaluates something volatile? */
 static bool
 has_volatile_part(Node *node, void *stmt)
@@ -55,6 +104,8 @@ has_volatile_part(Node *node, void *stmt)
 	if (node == NULL)
 		return false;
 	if (IsA(node, Aggref) && is_volatile_aggregate(((Aggref *) node)->aggfnoid))
+		return true;
+	if (IsA(node, Param) && is_volatile_param(stmt, (Param *) node))
 		return true;
 	if (IsA(node, SubPlan) &&
 		joinfilter_tree_is_volatile(stmt, list_nth(((PlannedStmt *) stmt)->subplans, ((SubPlan *) node)->plan_id - 1)))
