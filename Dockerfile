@@ -3,7 +3,8 @@
 #
 #   docker build --build-arg PG_MAJOR=18 -t postgres-bloomfilter:18 .
 #
-# PG_MAJOR is 15 to 18.  Only the three files of the extension are added to the image.
+# PG_MAJOR can be 15 to 19, if there is an official image postgres:PG_MAJOR (for 19, after its
+# release).  Only the three files of the extension are added to the image.
 
 ARG PG_MAJOR=15
 
