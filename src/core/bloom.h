@@ -9,6 +9,7 @@
 #ifndef BF_BLOOM_H
 #define BF_BLOOM_H
 
+#include "accumulator.h"
 #include "format.h"
 #include "growth.h"
 #include "lines.h"
@@ -27,11 +28,8 @@
 typedef struct bf_bloom_layer
 {
 	bf_size		size;			/* no words: sized at the end */
-	uint64_t   *hashes;			/* NULL if lines */
+	bf_accumulator list;		/* not started if lines */
 	uint8_t    *lines;			/* NULL if a list */
-	uint32_t	room;			/* allocated in `hashes` */
-	uint32_t	count;			/* used in `hashes` */
-	uint32_t	sorted;			/* length of the sorted, distinct prefix */
 	uint64_t	bits_set;		/* in `lines`, or BF_UNCOUNTED */
 	uint64_t	full_bits;		/* lines with this many bits set are full */
 	uint64_t	keys_left;		/* keys until they are full, or BF_UNCOUNTED */
@@ -85,22 +83,28 @@ extern void bf_bloom_sort_layers(bf_bloom *bloom);
 extern void bf_bloom_intersect(bf_bloom *bloom, const bf_filter *filter);
 extern void bf_bloom_compact(bf_bloom *bloom);
 
-/* For bloom_sets.c: the pieces that it puts together. */
-extern bf_shape bf_bloom_spill_shape(double fpp);
+/* Layers: see bloom_layers.c. */
+extern uint64_t bf_bloom_longest_list(const bf_bloom *bloom, const bf_bloom_layer *layer);
+extern uint64_t bf_bloom_largest_room(const bf_bloom *bloom, const bf_bloom_layer *layer);
 extern bool bf_bloom_may_be_list(const bf_bloom *bloom, const bf_bloom_layer *layer, uint64_t count);
-extern void bf_bloom_order(bf_bloom *bloom);
-extern void bf_bloom_start_list(const bf_bloom *bloom, bf_bloom_layer *layer, uint32_t count);
-extern bool bf_bloom_layer_contains(const bf_bloom *bloom, bf_bloom_layer *layer, uint64_t hash);
-extern bool bf_bloom_layer_is_empty(bf_host host, const bf_bloom_layer *layer);
-extern void bf_bloom_sort_list(const bf_bloom *bloom, bf_bloom_layer *layer);
-extern uint8_t *bf_bloom_lines_of_list(const bf_bloom *bloom, const bf_bloom_layer *layer, size_t n, bf_added *added);
+extern void bf_bloom_start_list(const bf_bloom *bloom, bf_bloom_layer *layer, uint64_t count);
+extern bf_shape bf_bloom_spill_shape(double fpp);
+extern uint8_t *bf_bloom_lines_of_list(const bf_bloom *bloom, const bf_bloom_layer *layer, uint64_t n, bf_added *added);
 extern void bf_bloom_install_lines(bf_bloom *bloom, bf_bloom_layer *layer, uint8_t *lines, bf_added added);
+extern uint64_t bf_bloom_layer_bits(bf_host host, const bf_bloom_layer *layer);
 extern void bf_bloom_count_bits(const bf_bloom *bloom, bf_bloom_layer *layer);
 extern void bf_bloom_load_layer(bf_bloom *bloom, bf_bloom_layer *layer, const bf_layer *from);
-extern bool bf_bloom_join_layers(bf_bloom *bloom);
+extern void bf_bloom_free_layer(const bf_bloom *bloom, bf_bloom_layer *layer);
+extern bool bf_bloom_layer_contains(const bf_bloom *bloom, bf_bloom_layer *layer, uint64_t hash);
+extern bool bf_bloom_layer_is_empty(bf_host host, const bf_bloom_layer *layer);
 extern void bf_bloom_insert_layer(bf_bloom *bloom, unsigned at, const bf_bloom_layer *layer);
 extern void bf_bloom_remove_layer(bf_bloom *bloom, unsigned at);
-extern void bf_bloom_free_layer(bf_bloom *bloom, bf_bloom_layer *layer);
+extern bool bf_bloom_merge_layer(bf_bloom *bloom, bf_bloom_layer *layer, const bf_bloom_layer *other, bool always);
+extern bool bf_bloom_merge_into_any(bf_bloom *bloom, unsigned n, const bf_bloom_layer *other, bool always);
+extern bool bf_bloom_join_layers(bf_bloom *bloom);
+
+/* For bloom_sets.c and bloom_write.c. */
+extern void bf_bloom_order(bf_bloom *bloom);
 
 /* The layer that takes new keys. */
 static inline bf_bloom_layer *
@@ -161,7 +165,7 @@ bf_bloom_add(bf_bloom *bloom, uint64_t hash)
 			return;
 		*seen = hash;
 	}
-	if (bf_unlikely(layer->count == layer->room))
+	if (bf_unlikely(bf_accumulator_is_full(&layer->list)))
 	{
 		bf_bloom_make_room(bloom);
 		if (bloom->layers > 1 || layer->lines != NULL)
@@ -170,7 +174,7 @@ bf_bloom_add(bf_bloom *bloom, uint64_t hash)
 			return;
 		}
 	}
-	layer->hashes[layer->count++] = hash;
+	bf_accumulator_add(&layer->list, hash);
 }
 
 #endif							/* BF_BLOOM_H */

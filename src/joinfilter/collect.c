@@ -33,6 +33,7 @@
 #include "utils/memutils.h"
 #include "utils/ruleutils.h"
 
+#include "../server.h"
 #include "joinfilter.h"
 
 #define COLLECTOR_NAME	"Join Filter"
@@ -272,8 +273,7 @@ forget_filter(CollectState *state)
 {
 	count_off(state);
 	state->counted_off = false;
-	if (state->build.numbers != NULL)
-		pfree(state->build.numbers);
+	bf_accumulator_free(server_host(NULL), &state->build.numbers);
 	memset(&state->build, 0, sizeof(JoinFilterBuild));
 	state->started = false;
 	if (state->shared != NULL)

@@ -14,7 +14,6 @@
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
-#include "../core/hashlist.h"
 #include "../server.h"
 #include "joinfilter.h"
 
@@ -42,30 +41,19 @@ join_filter_start(JoinFilterBuild *build, MemoryContext context, bool is_integer
 
 	/* half of the memory for the keys, half for the filter */
 	build->most = Max((uint64) joinfilter_memory * 1024 / 2 / sizeof(uint64), FIRST_ROOM);
-	build->room = FIRST_ROOM;
-	build->numbers = MemoryContextAlloc(context, build->room * sizeof(uint64));
+	bf_accumulator_start(server_host(context), &build->numbers, FIRST_ROOM);
 }
 
-/* There is no room for another number: make some, or give up. */
-void
+/* There is no room for another number: make some, or give up.  False if given up. */
+bool
 join_filter_make_room(JoinFilterBuild *build)
 {
-	if (build->given_up)
-		return;
-	if (build->room < build->most)
-	{
-		build->room = Min(build->room * 2, build->most);
-		build->numbers = repalloc_huge(build->numbers, build->room * sizeof(uint64));
-		return;
-	}
-	build->n = bf_hashes_sort_unique(server_host(NULL), build->numbers, build->n, build->sorted);
-	build->sorted = build->n;
-	if (build->n > build->room / 2)
+	if (!build->given_up && !bf_accumulator_make_room(server_host(NULL), &build->numbers, build->most))
 	{
 		build->given_up = true;
-		pfree(build->numbers);
-		build->numbers = NULL;
+		bf_accumulator_free(server_host(NULL), &build->numbers);
 	}
+	return !build->given_up;
 }
 
 /* Whole lines. */
@@ -84,7 +72,7 @@ fits_bitmap(const JoinFilterBuild *build, uint64 *bits)
 	if (!build->is_integer || span > (uint64) joinfilter_memory * 1024 / 2 * 8 - 64)
 		return false;
 	*bits = span + 1;
-	return *bits <= SMALL_BITMAP_BITS || *bits / BITMAP_BITS_A_KEY <= build->n;
+	return *bits <= SMALL_BITMAP_BITS || *bits / BITMAP_BITS_A_KEY <= build->numbers.n;
 }
 
 static void
@@ -93,9 +81,9 @@ make_bitmap(JoinFilter *filter, const JoinFilterBuild *build, uint64 bits)
 	filter->kind = JOIN_FILTER_BITMAP;
 	filter->bytes = (bits + 63) / 64 * sizeof(uint64);
 	filter->bits = MemoryContextAllocExtended(build->context, filter->bytes, MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
-	for (uint64 i = 0; i < build->n; i++)
+	for (uint64 i = 0; i < build->numbers.n; i++)
 	{
-		uint64		place = build->numbers[i] - (uint64) build->low;
+		uint64		place = build->numbers.hashes[i] - (uint64) build->low;
 
 		if (i % BF_POLL_EVERY == 0)
 			CHECK_FOR_INTERRUPTS();
@@ -107,20 +95,21 @@ make_bitmap(JoinFilter *filter, const JoinFilterBuild *build, uint64 bits)
 static void
 make_lines(JoinFilter *filter, JoinFilterBuild *build)
 {
-	uint64	   *hashes = build->numbers;
+	uint64	   *hashes = build->numbers.hashes;
+	uint64		n = build->numbers.n;
 
 	filter->kind = JOIN_FILTER_LINES;
-	filter->bytes = bytes_of_lines(build->n);
+	filter->bytes = bytes_of_lines(n);
 	filter->lines = bf_allocate_zero(server_host(build->context), filter->bytes);
-	for (uint64 start = 0; start < build->n; start += BF_BATCH)
+	for (uint64 start = 0; start < n; start += BF_BATCH)
 	{
-		uint64		end = Min(start + BF_BATCH, build->n);
+		uint64		end = Min(start + BF_BATCH, n);
 
 		if (start % BF_POLL_EVERY == 0)
 			CHECK_FOR_INTERRUPTS();
 		for (uint64 i = start; i < end; i++)
 		{
-			hashes[i] = bf_group_hash(build->numbers[i], 0);
+			hashes[i] = bf_group_hash(hashes[i], 0);
 			bf_prefetch(join_line(filter->lines, filter->bytes, hashes[i]));
 		}
 		for (uint64 i = start; i < end; i++)
@@ -142,15 +131,14 @@ join_filter_finish(JoinFilterBuild *build)
 	filter->is_integer = build->is_integer;
 	filter->low = build->low;
 	filter->high = build->high;
-	filter->keys = build->n;
-	if (build->n == 0)
+	filter->keys = build->numbers.n;
+	if (build->numbers.n == 0)
 		filter->kind = JOIN_FILTER_EMPTY;
 	else if (fits_bitmap(build, &bits))
 		make_bitmap(filter, build, bits);
 	else
 		make_lines(filter, build);
-	pfree(build->numbers);
-	build->numbers = NULL;
+	bf_accumulator_free(server_host(NULL), &build->numbers);
 	build->given_up = true;		/* nothing more can be added */
 	return filter;
 }
@@ -241,7 +229,7 @@ join_shared_add(JoinFilterShared *shared, JoinFilterBuild *local, uint64 number)
 {
 	uint8	   *bytes = shared_bytes(shared);
 
-	local->n++;
+	local->rows++;
 	if (shared->is_integer)
 	{
 		uint64		place = number & shared->mask;
@@ -272,7 +260,7 @@ join_shared_finish(JoinFilterShared *shared, const JoinFilterBuild *local)
 	seen = pg_atomic_read_u64(&shared->high);
 	while (ORDERED(local->high) > seen && !pg_atomic_compare_exchange_u64(&shared->high, &seen, ORDERED(local->high)))
 		;
-	pg_atomic_fetch_add_u64(&shared->rows, (int64) local->n);
+	pg_atomic_fetch_add_u64(&shared->rows, (int64) local->rows);
 }
 
 /* The filter of this process, to be opened when it is complete. */

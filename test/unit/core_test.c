@@ -937,7 +937,7 @@ test_removal_is_whole(void)
 		waiting = filter.cuckoo.list_room - filter.cuckoo.listed + 1;	/* not enough room for
 																		 * them */
 		bf_mutable_change(&filter, BF_ADD, &key_classes[2], hashes, waiting);
-		CHECK(filter.cuckoo.slots != NULL && filter.cuckoo.pended == waiting, "%u of %u keys wait", filter.cuckoo.pended, waiting);
+		CHECK(filter.cuckoo.slots != NULL && filter.cuckoo.pending.n == waiting, "%u of %u keys wait", (unsigned) filter.cuckoo.pending.n, waiting);
 		if (step > 0)
 			outcome = host_run(change, &operation, step);
 		after = flat(&filter);
