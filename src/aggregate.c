@@ -33,6 +33,7 @@
 
 #include "aggregate.h"
 #include "builder.h"
+#include "core/query.h"
 
 /*
  * A small state.  It looks like a value of the filter type, so the server may
@@ -178,19 +179,16 @@ static State *
 aggregate_check_state(struct varlena *image)
 {
 	State	   *state = (State *) image;
-	bool		named;
+	KeyClass	class;
 
 	Assert(is_state((Pointer) image));
 	if (VARSIZE(image) < offsetof(State, data) || (state->kind != 'B' && state->kind != 'C'))
 		bf_fail(server_host(NULL), BF_FAIL_DAMAGED, 0, "It begins like the state of an aggregate, but is not one.");
-	named = state->key_class == BF_CLASS_NAMED;
+	class = state_class(state);
 	if (VARSIZE(image) < offsetof(State, data) + (state->name_length + 7) / 8 * 8 ||
 		state->count > state_room(state) || state->sorted > state->count ||
 		state->capacity > BF_MAX_CAPACITY || !(state->fpp >= BF_MIN_FPP && state->fpp < 1) ||
-		named != (state->name_length > 0) || (!named && state->key_class >= BF_CLASS_COUNT) ||
-		(state->key_class == BF_CLASS_NONE ? state->scheme != BF_SCHEME_NONE || state->count > 0 :
-		 named ? state->scheme == BF_SCHEME_NONE || state->scheme > BF_SCHEME_SERVER_BE :
-		 state->scheme != BF_SCHEME_CANONICAL))
+		bf_class_validate(&class) != NULL || (class.code == BF_CLASS_NONE && state->count > 0))
 		bf_fail(server_host(NULL), BF_FAIL_DAMAGED, 0, "The state of an aggregate contradicts itself.");
 	return state;
 }
@@ -384,59 +382,6 @@ list_bound(FunctionCallInfo fcinfo, Owner owner, uint64 capacity)
 }
 
 /*
- * Are at least three quarters of the hashes certainly distinct?  No fewer are than
- * have upper bits of their own, which a bitmap counts in a tenth of the time that
- * sorting takes.
- */
-static bool
-mostly_distinct(const uint64 *hashes, uint32 count)
-{
-	uint64		seen[STATE_MAX_FLAT / 64];
-	unsigned	bits = 6;
-	uint32		distinct = 0;
-
-	while ((UINT32_C(1) << bits) < count * 8)
-		bits++;
-	Assert((UINT32_C(1) << bits) <= lengthof(seen) * 64);
-	memset(seen, 0, (UINT32_C(1) << bits) / 8);
-	for (uint32 i = 0; i < count; i++)
-	{
-		uint64		place = hashes[i] >> (64 - bits);
-		uint64		bit = UINT64_C(1) << place % 64;
-
-		distinct += (seen[place / 64] & bit) == 0;
-		seen[place / 64] |= bit;
-	}
-	return distinct >= count - count / 4;
-}
-
-/*
- * Drop repetitions from a small state of a bloom filter, if there are many.  From
- * then on each key is looked for before it is appended.  Otherwise the hashes
- * stay in the order in which they came: a filter that is given more keys than
- * were declared depends on it.
- */
-static void
-state_drop_repetitions(State *state)
-{
-	uint64	   *hashes;
-	uint32		count;
-
-	state->sorted = 0;
-	if (mostly_distinct(state_hashes(state), state->count))
-		return;
-	hashes = palloc(sizeof(uint64) * state->count);
-	memcpy(hashes, state_hashes(state), sizeof(uint64) * state->count);
-	count = (uint32) bf_hashes_sort_unique(server_host(NULL), hashes, state->count, 0);
-	if (count < state->count - state->count / 4)
-	{
-		memcpy(state_hashes(state), hashes, sizeof(uint64) * count);
-		state->count = state->sorted = count;
-	}
-	pfree(hashes);
-}
-
-/*
  * A small state is full: drop repetitions, or move to a larger chunk.  NULL if
  * that would be larger than a small state may be.
  */
@@ -448,7 +393,10 @@ state_enlarge(Owner owner, State *state)
 
 	if (state->kind == 'B')
 	{
-		state_drop_repetitions(state);
+		/* otherwise hashes keep their order, on which an overfed filter depends */
+		state->sorted = (uint32) bf_hashes_drop_repetitions(server_host(NULL), state_hashes(state), state->count);
+		if (state->sorted > 0)
+			state->count = state->sorted;
 		if (state->count <= state_room(state) / 2)
 			return state;
 	}
@@ -674,23 +622,15 @@ static void
 aggregate_read_hashes(Part *part)
 {
 	const bf_layer *layer = &part->filter.layer[0];
-	bool		cuckoo = part->filter.header.kind == BF_KIND_CUCKOO;
-	const uint8 *list = cuckoo ? layer->list : layer->data;
-	const uint8 *counts = list + (Size) layer->count * 8;
-	Size		copies = 0;
+	uint64		copies;
 
 	if (layer->shape.words > 0 || layer->table.buckets > 0 || layer->count > STATE_MAX_FLAT / 8)
 		return;
-	for (uint32 i = 0; i < layer->count; i++)
-		copies += cuckoo ? counts[i] : 1;
+	copies = bf_layer_read_hashes(layer, NULL);
 	if (copies > STATE_MAX_FLAT / 8)
 		return;
 	part->hashes = palloc(sizeof(uint64) * (copies + 1));
-	for (uint32 i = 0; i < layer->count; i++)
-	{
-		for (unsigned copy = 0; copy < (cuckoo ? counts[i] : 1); copy++)
-			part->hashes[part->count++] = bf_load64(list + (Size) i * 8);
-	}
+	part->count = (uint32) bf_layer_read_hashes(layer, part->hashes);
 }
 
 static void

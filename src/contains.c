@@ -78,22 +78,6 @@ probe_of_call(FunctionCallInfo fcinfo)
  * ----------------------------------------------------------------
  */
 
-/* Are two headers the same?  Without a branch for each word. */
-static inline bool
-probe_same_header(const void *a, const uint8 *b)
-{
-	uint64		difference = 0;
-
-	StaticAssertStmt(BF_HEADER_BYTES == 28, "offsets below are for 28 bytes");
-	for (int i = 0; i < 4; i++)
-	{
-		int			at = i < 3 ? i * 8 : BF_HEADER_BYTES - 8;
-
-		difference |= bf_load64((const uint8 *) a + at) ^ bf_load64(b + at);
-	}
-	return difference == 0;
-}
-
 /*
  * A flat filter, in place.  The header and the size fix the structure of a
  * filter that is one layer of lines, so it need not be read again for each row:
@@ -106,7 +90,7 @@ probe_open_flat(Probe *probe, struct varlena *image)
 	uint8	   *bytes = (uint8 *) VARDATA_ANY(image);
 	Size		size = VARSIZE_ANY_EXHDR(image) + VARHDRSZ;
 
-	if (size == probe->flat_size && probe_same_header(bytes, probe->flat_header))
+	if (size == probe->flat_size && bf_same_header(bytes, probe->flat_header))
 	{
 		filter->layer[0].data = bytes + filter->layer[0].offset;
 		return filter;
@@ -119,32 +103,6 @@ probe_open_flat(Probe *probe, struct varlena *image)
 		memcpy(probe->flat_header, bytes, BF_HEADER_BYTES);
 	}
 	return filter;
-}
-
-/*
- * To answer whether a key is there, the list of a cuckoo filter matters only as
- * far as its numbers are not in the table, and hardly any is not.
- */
-static void
-probe_keep_unplaced(bf_layer *layer, MemoryContext context)
-{
-	uint64	   *unplaced = MemoryContextAllocHuge(context, sizeof(uint64) * (Size) layer->count + 1);
-	uint32		n = 0;
-
-	for (uint32 i = 0; i < layer->count; i++)
-	{
-		uint64		number = bf_load64(layer->list + (Size) i * 8);
-
-		if (number < bf_table_range(layer->table) && !bf_table_find(layer->data, layer->table, number))
-			unplaced[n++] = number;
-		if (i % BF_POLL_EVERY == 0)
-			CHECK_FOR_INTERRUPTS();
-	}
-	layer->list = MemoryContextAlloc(context, (Size) n * 9 + 1);
-	bf_list_write(layer->list, unplaced, n);
-	memset(layer->list + (Size) n * 8, 1, n);
-	layer->count = n;
-	pfree(unplaced);
 }
 
 /*
@@ -172,7 +130,7 @@ probe_load(Probe *probe, Datum value)
 	filter = MemoryContextAlloc(probe->loaded_context, sizeof(bf_filter));
 	(void) bf_filter_open(filter, host, bytes, n);
 	if (filter->layer[0].form == BF_FORM_TABLE && !probe->counting)
-		probe_keep_unplaced(&filter->layer[0], probe->loaded_context);
+		bf_layer_keep_unplaced(host, &filter->layer[0]);
 	probe->loaded = filter;
 	probe->one_layer = filter->layers == 1;
 	return filter;
@@ -277,7 +235,7 @@ probe_one(Probe *probe, Datum value, const KeyClass *class, uint64 hash)
 
 	if (VARATT_IS_4B_U(image))
 	{
-		if (VARSIZE(image) == probe->flat_size && probe_same_header(VARDATA(image), probe->flat_header))
+		if (VARSIZE(image) == probe->flat_size && bf_same_header((uint8 *) VARDATA(image), probe->flat_header))
 		{
 			const bf_layer *layer = &probe->filter.layer[0];
 

@@ -11,8 +11,6 @@
  * from the length word that PostgreSQL keeps before it.
  */
 #include "format.h"
-#include "hashlist.h"
-#include "query.h"
 
 static const char *const class_labels[BF_CLASS_COUNT] = {
 	"none", "integer", "text", "uuid", "bytea", "boolean", "float", "numeric",
@@ -328,6 +326,25 @@ bf_bytes_are_zero(bf_host host, const uint8_t *bytes, uint64_t n)
 	return true;
 }
 
+bool
+bf_layer_is_empty(bf_host host, const bf_layer *layer)
+{
+	if (layer->form == BF_FORM_LINES)
+		return bf_bytes_are_zero(host, layer->data, bf_layer_bytes(layer));
+	return layer->count == 0 && layer->used == 0;
+}
+
+bool
+bf_filter_is_empty(const bf_filter *filter)
+{
+	for (unsigned i = 0; i < filter->layers; i++)
+	{
+		if (!bf_layer_is_empty(filter->header.host, &filter->layer[i]))
+			return false;
+	}
+	return true;
+}
+
 /* No header, class name and list of layers together are longer. */
 #define LONGEST_HEAD	(BF_HEADER_BYTES + 8 + BF_MAX_CLASS_NAME + 8 + BF_MAX_LAYERS * BF_LAYER_BYTES + 8)
 
@@ -371,6 +388,31 @@ find_contents(bf_filter *filter, uint64_t n, const uint8_t *head, uint64_t fetch
 	return NULL;
 }
 
+/* Are scheme and class known?  NULL, or a sentence on what is wrong. */
+static const char *
+check_class_numbers(const bf_key_class *class)
+{
+	if (class->scheme > BF_SCHEME_SERVER_BE)
+		return "Its hash scheme is not known to this version of the extension.";
+	if (class->code >= BF_CLASS_COUNT && class->code != BF_CLASS_NAMED)
+		return "Its key class is not known to this version of the extension.";
+	return NULL;
+}
+
+/* Is this the class of a key?  NULL, or a sentence on what is wrong. */
+const char *
+bf_class_validate(const bf_key_class *class)
+{
+	bool		named = class->code == BF_CLASS_NAMED;
+
+	if (class->code == BF_CLASS_NONE ? class->scheme != BF_SCHEME_NONE :
+		named ? class->scheme == BF_SCHEME_NONE : class->scheme != BF_SCHEME_CANONICAL)
+		return "Its key class and its hash scheme contradict each other.";
+	if (named != (class->name_length > 0) || (named && memchr(class->name, 0, class->name_length) != NULL))
+		return "The name of its key class is malformed.";
+	return check_class_numbers(class);
+}
+
 /*
  * Read the structure of a filter that may be stored elsewhere.  Everything that
  * decides where memory is accessed is checked here, so that whatever this function
@@ -405,10 +447,9 @@ bf_filter_open_pieces(bf_filter *filter, bf_host host, uint64_t n, bf_fetch fetc
 	fpp_bits = bf_load64(head + 8);
 	memcpy(&filter->header.fpp, &fpp_bits, sizeof(fpp_bits));
 
-	if (filter->header.class.scheme > BF_SCHEME_SERVER_BE)
-		return "Its hash scheme is not known to this version of the extension.";
-	if (filter->header.class.code >= BF_CLASS_COUNT && filter->header.class.code != BF_CLASS_NAMED)
-		return "Its key class is not known to this version of the extension.";
+	problem = check_class_numbers(&filter->header.class);
+	if (problem != NULL)
+		return problem;
 	if (filter->layers < 1 || filter->layers > (filter->header.kind == BF_KIND_CUCKOO ? 1 : BF_MAX_LAYERS))
 		return "Its number of layers is out of range.";
 	if (!(filter->header.fpp >= BF_MIN_FPP && filter->header.fpp < 1))
@@ -482,7 +523,7 @@ validate_cuckoo(const bf_filter *filter)
 {
 	const bf_layer *layer = &filter->layer[0];
 	const uint8_t *counts = layer->list + (uint64_t) layer->count * 8;
-	uint64_t	distinct = layer->count;
+	uint64_t	distinct = layer->used;
 	const char *problem;
 
 	if (filter->header.growth == 1 || filter->header.growth > BF_MAX_CUCKOO_GROWTH ||
@@ -500,14 +541,16 @@ validate_cuckoo(const bf_filter *filter)
 		problem = bf_table_check(filter->header.host, layer->data, layer->table, layer->used);
 		if (problem != NULL)
 			return problem;
-		distinct = bf_layer_distinct(filter->header.host, layer);
 	}
 	for (uint64_t i = 0; i < layer->count; i++)
 	{
+		bool		in_table = layer->form == BF_FORM_TABLE &&
+		bf_table_find(layer->data, layer->table, bf_load64(layer->list + i * 8));
+
+		distinct += !in_table;
 		if (counts[i] == 0)
 			return "Its list counts a key that is not there.";
-		if (counts[i] == BF_MAX_COUNT && layer->form == BF_FORM_TABLE &&
-			bf_table_find(layer->data, layer->table, bf_load64(layer->list + i * 8)))
+		if (counts[i] == BF_MAX_COUNT && in_table)
 			return "A key is there more often than it can be.";
 		if (i % BF_POLL_EVERY == 0)
 			bf_poll(filter->header.host);
@@ -545,15 +588,9 @@ bf_filter_validate(bf_host host, const uint8_t *bytes, size_t n, uint16_t kind)
 	if (filter.layer[0].form == BF_FORM_LINES && filter.layer[0].capacity == 0 &&
 		bf_shape_lines(filter.layer[0].shape) != BF_SPILL_LINES)
 		return "It is unfinished, yet has not as many lines as an aggregate gives it.";
-	if (filter.header.class.code == BF_CLASS_NONE ? filter.header.class.scheme != BF_SCHEME_NONE :
-		filter.header.class.code == BF_CLASS_NAMED ? filter.header.class.scheme == BF_SCHEME_NONE :
-		filter.header.class.scheme != BF_SCHEME_CANONICAL)
-		return "Its key class and its hash scheme contradict each other.";
-	if (filter.header.class.code == BF_CLASS_NAMED)
-	{
-		if (filter.header.class.name_length == 0 || memchr(filter.header.class.name, 0, filter.header.class.name_length) != NULL)
-			return "The name of its key class is malformed.";
-	}
+	problem = bf_class_validate(&filter.header.class);
+	if (problem != NULL)
+		return problem;
 
 	for (unsigned i = 0; i < filter.layers; i++)
 	{

@@ -162,6 +162,7 @@ typedef struct bf_filter
 } bf_filter;
 
 extern const char *bf_class_label(unsigned code);
+extern const char *bf_class_validate(const bf_key_class *class);
 extern void bf_header_copy(bf_header *header, const bf_header *from, bf_host host);
 extern void bf_header_set_class(bf_header *header, const bf_key_class *class);
 
@@ -178,6 +179,8 @@ extern uint64_t bf_filter_size(const bf_filter *filter);
 extern void bf_filter_write(bf_filter *filter, uint8_t *bytes, size_t n);
 
 extern bool bf_bytes_are_zero(bf_host host, const uint8_t *bytes, uint64_t n);
+extern bool bf_layer_is_empty(bf_host host, const bf_layer *layer);
+extern bool bf_filter_is_empty(const bf_filter *filter);
 
 /*
  * Is the value the state of an aggregate on its way between processes or
@@ -194,6 +197,15 @@ bf_filter_is_unfinished(const bf_filter *filter)
 
 /* The same, by the first BF_HEADER_BYTES of a filter alone. */
 extern bool bf_header_is_unfinished(const uint8_t *head);
+
+/* Are the first BF_HEADER_BYTES of two filters the same?  Compared without a branch per word. */
+static inline bool
+bf_same_header(const uint8_t *a, const uint8_t *b)
+{
+	return ((bf_load64(a) ^ bf_load64(b)) | (bf_load64(a + 8) ^ bf_load64(b + 8)) |
+			(bf_load64(a + 16) ^ bf_load64(b + 16)) |
+			(bf_load64(a + BF_HEADER_BYTES - 8) ^ bf_load64(b + BF_HEADER_BYTES - 8))) == 0;
+}
 
 /*
  * Is a layer of `count` distinct hashes kept as a list?  If that is smaller, and

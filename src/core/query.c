@@ -10,30 +10,6 @@
 #include "query.h"
 
 /* ----------------------------------------------------------------
- * Emptiness
- * ----------------------------------------------------------------
- */
-
-bool
-bf_layer_is_empty(bf_host host, const bf_layer *layer)
-{
-	if (layer->form == BF_FORM_LINES)
-		return bf_bytes_are_zero(host, layer->data, bf_layer_bytes(layer));
-	return layer->count == 0 && layer->used == 0;
-}
-
-bool
-bf_filter_is_empty(const bf_filter *filter)
-{
-	for (unsigned i = 0; i < filter->layers; i++)
-	{
-		if (!bf_layer_is_empty(filter->header.host, &filter->layer[i]))
-			return false;
-	}
-	return true;
-}
-
-/* ----------------------------------------------------------------
  * Multisets
  * ----------------------------------------------------------------
  */
@@ -81,6 +57,52 @@ bf_layer_distinct(bf_host host, const bf_layer *layer)
 			bf_poll(host);
 	}
 	return distinct;
+}
+
+/*
+ * Replace the list of a layer, which has a table, by a new one of the numbers that are
+ * not in the table.  Testing a key needs no others, and hardly any remain.
+ */
+void
+bf_layer_keep_unplaced(bf_host host, bf_layer *layer)
+{
+	uint8_t    *list = bf_allocate(host, (uint64_t) layer->count * 9);
+	uint32_t	n = 0;
+
+	for (uint32_t i = 0; i < layer->count; i++)
+	{
+		uint64_t	number = bf_load64(layer->list + (size_t) i * 8);
+
+		if (number < bf_table_range(layer->table) && !bf_table_find(layer->data, layer->table, number))
+			bf_store64(list + (size_t) n++ * 8, number);
+		if (i % BF_POLL_EVERY == 0)
+			bf_poll(host);
+	}
+	memset(list + (size_t) n * 8, 1, n);	/* counts */
+	layer->list = bf_reallocate(host, list, (uint64_t) layer->count * 9, (uint64_t) n * 9 + 1);
+	layer->count = n;
+}
+
+/*
+ * Read the hashes of an unfinished list, each as often as it was added; returns their
+ * number.  NULL only counts them.
+ */
+uint64_t
+bf_layer_read_hashes(const bf_layer *layer, uint64_t *hashes)
+{
+	bool		counted = layer->form == BF_FORM_COUNTS;
+	const uint8_t *list = counted ? layer->list : layer->data;
+	uint64_t	n = 0;
+
+	for (uint32_t i = 0; i < layer->count; i++)
+	{
+		unsigned	copies = counted ? list[(size_t) layer->count * 8 + i] : 1;
+
+		for (unsigned copy = 0; hashes != NULL && copy < copies; copy++)
+			hashes[n + copy] = bf_load64(list + (size_t) i * 8);
+		n += copies;
+	}
+	return n;
 }
 
 /*
