@@ -2,10 +2,11 @@
  * accumulator.c
  *		An array of key hashes that is appended to, sorted and deduplicated.
  *
- * Everything that has to know how many distinct keys there are collects their hashes in
- * one of these: the list of a Bloom filter's layer, keys that wait to be inserted
- * into a cuckoo filter, index builds, and filters in joins.  Appending and one
- * radix sort take less time and memory than a hash table.
+ * Layers of Bloom filters, pending copies of cuckoo filters, index builds and
+ * filters in joins collect hashes here, to count the distinct ones.  Appending
+ * and a radix sort take less time and memory than a hash table.  The small state
+ * of an aggregate is the exception: it is an array inside of a varlena, which the
+ * server copies; see aggregate.c.
  *
  * The owner calls bf_accumulator_make_room when the array is full, or decides by
  * itself between sorting and a larger array, as bloom.c does.
@@ -37,8 +38,8 @@ bf_accumulator_reserve(bf_host host, bf_accumulator *accumulator, uint64_t room)
 
 /*
  * Make room in a full array of at most `most` hashes: double it, or drop
- * repetitions.  False if more than half of the array is still in use then.  The
- * caller gives up or empties it: another sort would come too soon to pay.
+ * repetitions.  False if more than half of the array is still in use then; the
+ * caller stops collecting or empties the array, since the next sort would follow too soon.
  */
 bool
 bf_accumulator_make_room(bf_host host, bf_accumulator *accumulator, uint64_t most)

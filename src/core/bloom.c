@@ -312,7 +312,7 @@ static void
 bloom_open_next_layer(bf_bloom *bloom, const uint64_t *hashes, size_t n)
 {
 	bool		window = bloom->header.max_layers > 0;
-	bool		forget = window && bloom->layers == bloom->header.max_layers;
+	bool		drop_oldest = window && bloom->layers == bloom->header.max_layers;
 	uint64_t	expected = n > 1 && !window ? bloom_count_distinct_new(bloom, hashes, n) : 1;
 	bf_bloom_layer next;
 
@@ -330,7 +330,7 @@ bloom_open_next_layer(bf_bloom *bloom, const uint64_t *hashes, size_t n)
 	bf_bloom_start_list(bloom, &next, 0);
 	bf_bloom_insert_layer(bloom, bloom->layers, &next);
 	/* nothing fails from here on */
-	if (forget)
+	if (drop_oldest)
 		bf_bloom_remove_layer(bloom, 0);
 }
 

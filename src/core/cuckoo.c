@@ -54,7 +54,7 @@ check_bytes(const bf_cuckoo *cuckoo, uint64_t bytes)
 static void
 refuse_damaged_table(const bf_cuckoo *cuckoo)
 {
-	bf_fail(cuckoo->header.host, BF_FAIL_DAMAGED, 0, "Its table does not hold as many keys as it says.");
+	bf_fail(cuckoo->header.host, BF_FAIL_DAMAGED, 0, "The number of keys in its table does not match the stored count.");
 }
 
 /* ----------------------------------------------------------------
@@ -101,7 +101,7 @@ bf_cuckoo_check_listed(const bf_cuckoo *cuckoo, const bf_layer *layer)
 	for (uint32_t i = 0; layer->table.buckets > 0 && i < layer->count; i++)
 	{
 		if (bf_load64(layer->list + (size_t) i * 8) >= bf_table_range(layer->table))
-			bf_fail(cuckoo->header.host, BF_FAIL_DAMAGED, 0, "Its list has a number that is out of range.");
+			bf_fail(cuckoo->header.host, BF_FAIL_DAMAGED, 0, "A number in its list is out of range.");
 	}
 }
 

@@ -29,8 +29,8 @@ typedef struct bf_cuckoo
 	bf_accumulator pending;		/* its sorted prefix is not used: repetitions
 								 * are copies */
 	bool		has_holes;		/* some counts are 0 */
-	bool		was_placed;		/* a number of the list may have got a slot, so
-								 * that its count is too high */
+	bool		was_placed;		/* a number of the list may have got a slot,
+								 * so that its count is too high */
 } bf_cuckoo;
 
 /* Making one. */

@@ -2,18 +2,18 @@
  * hashlist.c
  *		Sorting, searching and storing lists of 64-bit key hashes.
  *
- * Hashes are uniform over 64 bits, which both algorithms here live on: a radix
- * sort whose buckets come out even, and a search that guesses the place.
- * Neither needs that to be correct, only to be fast, and a crafted list costs
- * the sort no more than 64 passes and the search no more than a bisection.
+ * Hashes are uniform over 64 bits.  The radix sort relies on that for buckets of
+ * even size, and the searches for their interpolation; neither needs it to be
+ * correct.  With crafted hashes the sort takes at most 64 passes and a search takes
+ * a bisection.
  */
 #include "hashlist.h"
 
-/* Shorter pieces are sorted by insertion. */
+/* Arrays shorter than this are sorted by insertion. */
 #define SHORT_PIECE		32
 #define MAX_RADIX_BITS	12
 
-/* A sorted array that gets this many more is put in order by insertion, too. */
+/* So is a sorted array to which at most this number was appended. */
 #define FEW_MORE		4
 
 /* Sort n hashes, the first `sorted` of which are in order. */
@@ -32,8 +32,9 @@ hashes_insertion_sort(uint64_t *hashes, size_t n, size_t sorted)
 }
 
 /*
- * Bits that tell n hashes apart, split evenly over as few passes as possible:
- * passes over many buckets miss the cache, and so does every further pass.
+ * The bits of one pass.  The bits that distinguish n hashes are split evenly over
+ * as few passes as possible: a pass with many buckets misses the cache, and so
+ * does every further pass.
  */
 static unsigned
 radix_width(size_t n)
@@ -60,15 +61,15 @@ common_bits(const uint64_t *hashes, size_t n)
 }
 
 /*
- * In-place radix sort from the top bits down: count the buckets, swap every
+ * Sort in place by radix, the top bits first: count the buckets, swap every
  * element into its bucket, then sort each bucket by the next bits.  Bits that are
- * the same in all are skipped: numbers of a cuckoo filter begin with many zeros,
- * and one key may come often.  The table `next` is for whoever needs one, so that
- * at most 13 others are on the stack, 16 KB each.
+ * the same in all elements are skipped, since numbers of a cuckoo filter start with
+ * zeros and a key may be repeated.  All levels share the table `next`, so that at
+ * most 13 tables of 16 KB are on the stack.
  *
- * Swaps do not wait for one another, as they would in a chain that follows each
- * displaced element home; and at any time all elements are there, so that a poll
- * may raise an error.
+ * Swaps are independent of one another, unlike in a chain that moves each displaced
+ * element to its place.  No element is ever missing from the array, so a poll may
+ * raise an error.
  */
 static void
 hashes_radix_sort(bf_host host, uint64_t *hashes, size_t n, uint32_t *next)
@@ -112,7 +113,7 @@ hashes_radix_sort(bf_host host, uint64_t *hashes, size_t n, uint32_t *next)
 	{
 		if (n >= BF_POLL_EVERY)
 			bf_poll(host);
-		/* what a swap brings here is looked at in the next round */
+		/* elements that swaps bring here are processed in the next round */
 		while (next[b] < end[b])
 		{
 			for (size_t i = next[b]; i < end[b]; i++)
@@ -128,7 +129,7 @@ hashes_radix_sort(bf_host host, uint64_t *hashes, size_t n, uint32_t *next)
 #undef BUCKET
 	if (largest < SHORT_PIECE)
 	{
-		/* no element is far from its place */
+		/* every element is near its place */
 		hashes_insertion_sort(hashes, n, 1);
 		return;
 	}
@@ -150,8 +151,8 @@ bf_hashes_sort(bf_host host, uint64_t *hashes, size_t n)
 }
 
 /*
- * Drop repetitions from a sorted array; returns how many remain.  An error that
- * a poll raises leaves some of them, and all of the others.
+ * Drop repetitions from a sorted array; returns how many hashes remain.  If a poll
+ * raises an error, no hash is lost.
  */
 static size_t
 hashes_unique(bf_host host, uint64_t *hashes, size_t n)
@@ -169,8 +170,8 @@ hashes_unique(bf_host host, uint64_t *hashes, size_t n)
 }
 
 /*
- * Sort and drop repetitions, knowing that the first `sorted` are sorted and
- * distinct already.  Nothing to do is common: a window frame finalises after
+ * Sort and drop repetitions; the first `sorted` hashes are sorted and distinct
+ * already.  Often all are, because a window frame calls the final function for
  * every row.
  */
 size_t
@@ -281,9 +282,7 @@ bisect(const uint8_t *list, size_t n, uint64_t number, bool native)
 /* After two guesses, this number of entries around the place are compared. */
 #define NEAR			32
 
-/*
- * The place of a hash in a list in memory, or n if it is not there.
- */
+/* The place of a hash in a list in memory, or n if it is not there. */
 static bf_inline size_t
 find_in_memory(const uint8_t *list, size_t n, uint64_t hash, bool native)
 {

@@ -1,7 +1,9 @@
 /*
  * hashlist.h
- *		Lists of key hashes: the form of a filter while it holds few keys, and
- *		what an aggregate gathers before it knows how many there are.
+ *		Sorting, searching and storing lists of 64-bit key hashes.
+ *
+ * Filters with few keys are stored as a list, and aggregates collect hashes in an
+ * array until the number of keys is known.
  */
 #ifndef BF_HASHLIST_H
 #define BF_HASHLIST_H

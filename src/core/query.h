@@ -1,6 +1,6 @@
 /*
  * query.h
- *		What a filter answers: membership, counts, estimates.
+ *		Reading a filter: membership, counts, estimates.
  */
 #ifndef BF_QUERY_H
 #define BF_QUERY_H
