@@ -520,10 +520,7 @@ add_to_large_state(FunctionCallInfo fcinfo, uint16 kind, const KeyClass *class, 
 	if (!object->is_state || header->kind != kind || header->class.code != class->code ||
 		class->code == BF_CLASS_NAMED || header->class.scheme != class->scheme || !same_parameters_as(fcinfo, object))
 		return false;
-	if (kind == BF_KIND_BLOOM)
-		bf_bloom_add(&object->filter.bloom, hash);
-	else
-		bf_cuckoo_add(&object->filter.cuckoo, hash);
+	bf_mutable_add(&object->filter, hash);
 	return true;
 }
 

@@ -63,7 +63,7 @@
 #define REGDATABASEOID		InvalidOid
 #endif
 
-/* Iterate over an array; the element type is passed at the start since 19, before at each step. */
+/* Iterate over an array.  The element type is passed at the start since 19, before at each step. */
 #if PG_VERSION_NUM >= 190000
 #define bf_array_iter_setup(iterator, array, length, by_value, align) \
 	array_iter_setup(iterator, array, length, by_value, align)

@@ -147,21 +147,15 @@ filter_equal(Datum a, Datum b)
 SQL_FUNCTION(filter_eq, BoolGetDatum(filter_equal(PG_GETARG_DATUM(0), PG_GETARG_DATUM(1))));
 SQL_FUNCTION(filter_ne, BoolGetDatum(!filter_equal(PG_GETARG_DATUM(0), PG_GETARG_DATUM(1))));
 
-PG_FUNCTION_INFO_V1(filter_hash);
-Datum
-filter_hash(PG_FUNCTION_ARGS)
+static Datum
+filter_hash_bytes(FunctionCallInfo fcinfo, bool extended)
 {
 	struct varlena *image = value_finished(PG_DETOAST_DATUM_PACKED(PG_GETARG_DATUM(0)));
+	unsigned char *bytes = (unsigned char *) VARDATA_ANY(image);
+	int			n = (int) VARSIZE_ANY_EXHDR(image);
 
-	return hash_any((unsigned char *) VARDATA_ANY(image), (int) VARSIZE_ANY_EXHDR(image));
+	return extended ? hash_any_extended(bytes, n, (uint64) PG_GETARG_INT64(1)) : hash_any(bytes, n);
 }
 
-PG_FUNCTION_INFO_V1(filter_hash_extended);
-Datum
-filter_hash_extended(PG_FUNCTION_ARGS)
-{
-	struct varlena *image = value_finished(PG_DETOAST_DATUM_PACKED(PG_GETARG_DATUM(0)));
-
-	return hash_any_extended((unsigned char *) VARDATA_ANY(image), (int) VARSIZE_ANY_EXHDR(image),
-							 (uint64) PG_GETARG_INT64(1));
-}
+SQL_FUNCTION(filter_hash, filter_hash_bytes(fcinfo, false));
+SQL_FUNCTION(filter_hash_extended, filter_hash_bytes(fcinfo, true));

@@ -81,9 +81,7 @@ key_class_compare(const KeyClass *filter, const KeyClass *key)
 void
 key_class_check_same(const KeyClass *a, const KeyClass *b)
 {
-	if (a->code == BF_CLASS_NONE || b->code == BF_CLASS_NONE)
-		return;
-	if (!key_class_equal(a, b))
+	if (a->code != BF_CLASS_NONE && b->code != BF_CLASS_NONE && !key_class_equal(a, b))
 		ereport(ERROR,
 				(errcode(ERRCODE_DATATYPE_MISMATCH),
 				 errmsg("filters of class %s and of class %s cannot be combined",

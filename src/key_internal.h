@@ -21,6 +21,14 @@ extern uint64 key_hash_numeric(Datum value);
 extern bool key_set_scalar(KeyType *type);
 extern void key_set_enum(KeyType *type);
 
+/* Free what detoasting has copied. */
+static inline void
+key_free_copy(void *copy, Datum value)
+{
+	if (copy != DatumGetPointer(value))
+		pfree(copy);
+}
+
 /* key_nested.c: values that consist of other values */
 extern void key_set_array(KeyType *type, Oid element);
 extern void key_set_record(KeyType *type);

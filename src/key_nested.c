@@ -144,8 +144,8 @@ key_hash_array_datum(KeyType *type, Datum value)
 	}
 	if (unlikely(private->generation != private->element->generation))
 		key_name_array(type);
-	if (!VARATT_IS_EXPANDED_HEADER(array) && (Pointer) array != DatumGetPointer(value))
-		pfree(array);
+	if (!VARATT_IS_EXPANDED_HEADER(array))
+		key_free_copy(array, value);
 	return key_hash_parts(&parts);
 }
 
@@ -300,8 +300,7 @@ key_hash_record_datum(KeyType *type, Datum value)
 	pfree(values);
 	pfree(nulls);
 	ReleaseTupleDesc(desc);
-	if ((Pointer) record != DatumGetPointer(value))
-		pfree(record);
+	key_free_copy(record, value);
 	return key_hash_parts(&parts);
 }
 
@@ -368,43 +367,28 @@ key_append_range(StringInfo parts, RangeParts *private, const RangeType *range)
 	}
 }
 
+/* The hash of a range, or of all ranges of a multirange. */
 static uint64
 key_hash_range_datum(KeyType *type, Datum value)
 {
 	RangeParts *private = type->private;
-	RangeType  *range = DatumGetRangeTypeP(value);
+	void	   *copy = PG_DETOAST_DATUM(value);
+	RangeType  *range = copy;
+	RangeType **ranges = &range;
+	int32		count = 1;
 	StringInfoData parts;
 
 	check_stack_depth();
 	initStringInfo(&parts);
-	key_append_range(&parts, private, range);
-	if (unlikely(private->generation != private->element->generation))
-		key_name_range(type);
-	if ((Pointer) range != DatumGetPointer(value))
-		pfree(range);
-	return key_hash_parts(&parts);
-}
-
-static uint64
-key_hash_multirange_datum(KeyType *type, Datum value)
-{
-	RangeParts *private = type->private;
-	MultirangeType *multirange = DatumGetMultirangeTypeP(value);
-	RangeType **ranges;
-	int32		count;
-	StringInfoData parts;
-
-	check_stack_depth();
-	initStringInfo(&parts);
-	multirange_deserialize(private->range, multirange, &count, &ranges);
+	if (private->multirange)
+		multirange_deserialize(private->range, copy, &count, &ranges);
 	for (int32 i = 0; i < count; i++)
 		key_append_range(&parts, private, ranges[i]);
 	if (unlikely(private->generation != private->element->generation))
 		key_name_range(type);
-	if (count > 0)
+	if (private->multirange && count > 0)
 		pfree(ranges);
-	if ((Pointer) multirange != DatumGetPointer(value))
-		pfree(multirange);
+	key_free_copy(copy, value);
 	return key_hash_parts(&parts);
 }
 
@@ -430,7 +414,7 @@ key_set_range(KeyType *type, bool multirange)
 	private->element = key_type(element->type_id, private->range->rng_collation, type->context);
 	type->private = private;
 	private->multirange = multirange;
-	type->hash = multirange ? key_hash_multirange_datum : key_hash_range_datum;
+	type->hash = key_hash_range_datum;
 	key_name_range(type);
 }
 
@@ -528,8 +512,7 @@ key_hash_jsonb_datum(KeyType *type, Datum value)
 	bool		scalar = token == WJB_BEGIN_ARRAY && top.val.array.rawScalar;
 	uint64		hash = key_hash_jsonb_container(&iterator, token == WJB_BEGIN_OBJECT);
 
-	if ((Pointer) json != DatumGetPointer(value))
-		pfree(json);
+	key_free_copy(json, value);
 	return bf_mix64(hash + (scalar ? 's' : token == WJB_BEGIN_ARRAY ? 'a' : 'o'));
 }
 

@@ -233,8 +233,7 @@ key_hash_varlena(Datum value, uint64 (*hash) (const char *, Size))
 		return hash(VARDATA_ANY(varlena), VARSIZE_ANY_EXHDR(varlena));
 	varlena = pg_detoast_datum_packed(varlena);
 	result = hash(VARDATA_ANY(varlena), VARSIZE_ANY_EXHDR(varlena));
-	if ((Pointer) varlena != DatumGetPointer(value))
-		pfree(varlena);
+	key_free_copy(varlena, value);
 	return result;
 }
 
@@ -266,8 +265,7 @@ key_hash_numeric(Datum value)
 	uint64		hash = key_hash_bytes(digits, strlen(digits));
 
 	pfree(digits);
-	if ((Pointer) number != DatumGetPointer(value))
-		pfree(number);
+	key_free_copy(number, value);
 	return hash;
 }
 
@@ -324,8 +322,7 @@ key_hash_inet_datum(KeyType *type, Datum value)
 	bytes[1] = ip_bits(address);
 	memcpy(bytes + 2, ip_addr(address), length);
 	hash = key_hash_bytes((char *) bytes, 2 + length);
-	if ((Pointer) address != DatumGetPointer(value))
-		pfree(address);
+	key_free_copy(address, value);
 	return hash;
 }
 
@@ -342,8 +339,7 @@ key_hash_bit_datum(KeyType *type, Datum value)
 	bf_store32(bytes + length, (uint32) VARBITLEN(bits));
 	hash = key_hash_bytes((char *) bytes, length + 4);
 	pfree(bytes);
-	if ((Pointer) bits != DatumGetPointer(value))
-		pfree(bits);
+	key_free_copy(bits, value);
 	return hash;
 }
 

@@ -187,14 +187,11 @@ sets_return(FunctionCallInfo fcinfo, struct varlena *result, struct varlena **ar
 {
 	int			same = -1;
 
-	for (int i = 0; i < n; i++)
+	/* the first one that is stored, or else any */
+	for (int i = n - 1; i >= 0; i--)
 	{
-		if (!same_bytes(result, arguments[i]))
-			continue;
-		if (same < 0 || VARATT_IS_EXTERNAL_ONDISK(DatumGetPointer(PG_GETARG_DATUM(i))))
+		if ((same < 0 || VARATT_IS_EXTERNAL_ONDISK(DatumGetPointer(PG_GETARG_DATUM(i)))) && same_bytes(result, arguments[i]))
 			same = i;
-		if (VARATT_IS_EXTERNAL_ONDISK(DatumGetPointer(PG_GETARG_DATUM(i))))
-			break;
 	}
 	if (same < 0)
 		PG_RETURN_POINTER(result);
@@ -254,7 +251,7 @@ cuckoo_subtract(PG_FUNCTION_ARGS)
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("cuckoo filter to be subtracted is not contained in the other"),
 				 wanted == 0 ? errdetail("The other has no keys.") :
-				 errdetail("The filter to be subtracted has a key %u times, the other %u times.", wanted, there),
+				 errdetail("The count of a key is %u in it and %u in the other.", wanted, there),
 				 errhint("Subtract only keys that were added or merged before.")));
 	PG_RETURN_POINTER(sets_finish(&filter));
 }

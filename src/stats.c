@@ -149,7 +149,7 @@ cuckoo_stats(PG_FUNCTION_ARGS)
 	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(desc, values, nulls)));
 }
 
-/* Return the size of a full filter with this number of equal layers: bytes, bits per key, `third`. */
+/* Return bytes, bits per key and `third` for a full filter with equal layers. */
 static Datum
 plan_record(FunctionCallInfo fcinfo, bf_layer layer, int layers, int32 third)
 {

@@ -12,18 +12,14 @@
 static void
 bloom_describe_layers(bf_bloom *bloom, bf_filter *filter)
 {
-	bf_bloom_layer *layer;
-
 	filter->header = bloom->header;
 	filter->layers = (uint8_t) bloom->layers;
 	for (unsigned i = 0; i < bloom->layers; i++)
 	{
-		layer = &bloom->layer[i];
-		memset(&filter->layer[i], 0, sizeof(bf_layer));
-		filter->layer[i].shape = layer->size.shape;
-		filter->layer[i].capacity = layer->size.capacity;
+		const bf_bloom_layer *layer = &bloom->layer[i];
+
+		filter->layer[i] = (bf_layer) {.shape = layer->size.shape, .capacity = layer->size.capacity, .count = (uint32_t) layer->list.n};
 		filter->layer[i].form = layer->lines != NULL ? BF_FORM_LINES : BF_FORM_LIST;
-		filter->layer[i].count = (uint32_t) layer->list.n;
 	}
 }
 

@@ -767,12 +767,8 @@ bf_cuckoo_describe(bf_cuckoo *cuckoo, bf_filter *filter)
 	cuckoo_order(cuckoo);
 	filter->header = cuckoo->header;
 	filter->layers = 1;
-	memset(layer, 0, sizeof(*layer));
-	layer->table = cuckoo->table;
-	layer->capacity = cuckoo->capacity;
+	*layer = (bf_layer) {.table = cuckoo->table, .capacity = cuckoo->capacity, .used = cuckoo->used, .count = cuckoo->listed};
 	layer->form = cuckoo->slots != NULL ? BF_FORM_TABLE : BF_FORM_COUNTS;
-	layer->used = cuckoo->used;
-	layer->count = cuckoo->listed;
 	return bf_filter_size(filter);
 }
 

@@ -97,10 +97,7 @@ bf_filter_of_size(bf_filter *filter, bf_host host, uint64_t size)
 		group++;
 	filter->header.host = host;
 	filter->header.kind = BF_KIND_BLOOM;
-	filter->header.class.scheme = BF_SCHEME_CANONICAL;
-	filter->header.class.code = (uint8_t) (BF_CLASS_INTEGER + code % 3);
-	filter->header.class.name_length = 0;
-	filter->header.class.name = NULL;
+	filter->header.class = (bf_key_class) {BF_SCHEME_CANONICAL, (uint8_t) (BF_CLASS_INTEGER + code % 3), 0, NULL};
 	filter->layers = 1;
 	layer->form = BF_FORM_LINES;
 	layer->count = 0;

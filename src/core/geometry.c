@@ -156,6 +156,15 @@ largest_load(double fpp, unsigned groups, unsigned probes)
 	return low;
 }
 
+/* The best number of probes for a target, and its load. */
+typedef struct solution
+{
+	double		fpp;
+	unsigned	groups;
+	uint8_t		probes;
+	uint64_t	load;
+} solution;
+
 /*
  * Find the best number of probes for a target, and its load.  The search takes
  * about a millisecond, so the results of the last targets are kept: a query with
@@ -164,13 +173,7 @@ largest_load(double fpp, unsigned groups, unsigned probes)
 static void
 solve_load(double fpp, unsigned groups, uint8_t *probes, uint64_t *load)
 {
-	static struct
-	{
-		double		fpp;
-		unsigned	groups;
-		uint8_t		probes;
-		uint64_t	load;
-	}			memo[8];
+	static solution memo[8];
 	static unsigned next = 0;
 
 	for (unsigned i = 0; i < 8; i++)
@@ -194,10 +197,7 @@ solve_load(double fpp, unsigned groups, uint8_t *probes, uint64_t *load)
 			*probes = (uint8_t) k;
 		}
 	}
-	memo[next].fpp = fpp;
-	memo[next].groups = groups;
-	memo[next].probes = *probes;
-	memo[next].load = *load;
+	memo[next] = (solution) {fpp, groups, *probes, *load};
 	next = (next + 1) % 8;
 }
 
