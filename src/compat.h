@@ -8,13 +8,10 @@
 #include "postgres.h"
 #include "fmgr.h"
 
+/* Report a soft error from an input function, since 16. */
 #if PG_VERSION_NUM >= 160000
 #include "nodes/miscnodes.h"
 #include "varatt.h"
-#endif
-
-/* Report a soft error from an input function, since 16. */
-#if PG_VERSION_NUM >= 160000
 #define bf_ereturn(context, ...) ereturn(context, (Datum) 0, __VA_ARGS__)
 #else
 #define bf_ereturn(context, ...) ereport(ERROR, __VA_ARGS__)

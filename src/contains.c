@@ -377,17 +377,6 @@ probe_array_of_results(const KeyArray *keys, const bool *found)
 	return results;
 }
 
-/* ..._contains_each(filter, keys): a result for each key, in an array of the same shape */
-PG_FUNCTION_INFO_V1(filter_contains_each);
-Datum
-filter_contains_each(PG_FUNCTION_ARGS)
-{
-	bool	   *found;
-	KeyArray	keys = probe_elements(fcinfo, &found);
-
-	PG_RETURN_ARRAYTYPE_P(probe_array_of_results(&keys, found));
-}
-
 /*
  * Make an array of the keys that were not found, each once.  Keys of the same hash
  * are equal; the first one is kept.
@@ -442,16 +431,21 @@ probe_array_of_missing(const KeyArray *keys, const bool *found)
 	return construct_array(values, n, element, typlen, typbyval, typalign);
 }
 
-/* bloom_missing, cuckoo_missing(filter, keys): the keys that were certainly not added */
-PG_FUNCTION_INFO_V1(filter_missing);
-Datum
-filter_missing(PG_FUNCTION_ARGS)
+/* Test all keys of an array, and make another array of the results. */
+static Datum
+probe_to_array(FunctionCallInfo fcinfo, ArrayType *(*make) (const KeyArray *keys, const bool *found))
 {
 	bool	   *found;
 	KeyArray	keys = probe_elements(fcinfo, &found);
 
-	PG_RETURN_ARRAYTYPE_P(probe_array_of_missing(&keys, found));
+	PG_RETURN_ARRAYTYPE_P(make(&keys, found));
 }
+
+/* ..._contains_each(filter, keys): a result for each key, in an array of the same shape */
+SQL_FUNCTION(filter_contains_each, probe_to_array(fcinfo, probe_array_of_results));
+
+/* bloom_missing, cuckoo_missing(filter, keys): the keys that were certainly not added */
+SQL_FUNCTION(filter_missing, probe_to_array(fcinfo, probe_array_of_missing));
 
 /* bloom_hash(key): the 64-bit hash of a key */
 PG_FUNCTION_INFO_V1(bloom_hash);

@@ -59,10 +59,7 @@ key_set_class_name(KeyType *type, uint8 scheme, const char *label)
 		length = kept + 17;
 	}
 	memcpy(type->name_buffer, utf8, length);
-	type->class.scheme = scheme;
-	type->class.code = BF_CLASS_NAMED;
-	type->class.name_length = (uint8) length;
-	type->class.name = type->name_buffer;
+	type->class = (KeyClass) {scheme, BF_CLASS_NAMED, (uint8) length, type->name_buffer};
 }
 
 /*

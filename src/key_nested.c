@@ -519,7 +519,6 @@ key_hash_jsonb_datum(KeyType *type, Datum value)
 void
 key_set_jsonb(KeyType *type)
 {
-	type->class.scheme = BF_SCHEME_CANONICAL;
-	type->class.code = BF_CLASS_JSONB;
+	type->class = (KeyClass) {BF_SCHEME_CANONICAL, BF_CLASS_JSONB, 0, NULL};
 	type->hash = key_hash_jsonb_datum;
 }

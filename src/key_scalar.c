@@ -468,8 +468,7 @@ key_set_scalar(KeyType *type)
 	{
 		if (scalar_types[i].typid != type->typid)
 			continue;
-		type->class.scheme = BF_SCHEME_CANONICAL;
-		type->class.code = scalar_types[i].class;
+		type->class = (KeyClass) {BF_SCHEME_CANONICAL, scalar_types[i].class, 0, NULL};
 		type->hash = scalar_types[i].hash;
 		if (type->class.code == BF_CLASS_TEXT && type->typid != CHAROID)
 			key_check_collation(type->collation);

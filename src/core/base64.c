@@ -32,18 +32,28 @@ bf_base64_encoded_size(size_t n)
 void
 bf_base64_encode(bf_host host, char *string, const uint8_t *bytes, size_t n)
 {
-	for (size_t i = 0; i < n; i += 3)
+	size_t		i = 0;
+
+	for (; i + 2 < n; i += 3)
 	{
-		bool		second = i + 1 < n;
-		bool		third = i + 2 < n;
-		uint32_t	triple = (uint32_t) bytes[i] << 16 | (second ? (uint32_t) bytes[i + 1] << 8 : 0) | (third ? bytes[i + 2] : 0);
+		uint32_t	triple = (uint32_t) bytes[i] << 16 | (uint32_t) bytes[i + 1] << 8 | bytes[i + 2];
 
 		*string++ = alphabet[triple >> 18];
 		*string++ = alphabet[triple >> 12 & 63];
-		*string++ = second ? alphabet[triple >> 6 & 63] : '=';
-		*string++ = third ? alphabet[triple & 63] : '=';
+		*string++ = alphabet[triple >> 6 & 63];
+		*string++ = alphabet[triple & 63];
 		if (i % (BF_POLL_EVERY * 3) == 0)
 			bf_poll(host);
+	}
+	if (i < n)
+	{
+		uint32_t	triple = (uint32_t) bytes[i] << 16 |
+		(i + 1 < n ? (uint32_t) bytes[i + 1] << 8 : 0);
+
+		*string++ = alphabet[triple >> 18];
+		*string++ = alphabet[triple >> 12 & 63];
+		*string++ = i + 1 < n ? alphabet[triple >> 6 & 63] : '=';
+		*string++ = '=';
 	}
 }
 
