@@ -35,8 +35,8 @@
  * docs/reference.md.  Up to BF_MAX_LIST distinct hashes are collected in a list of
  * at most BF_LIST_ROOM entries (128 MB), and the filter is sized exactly.  Beyond
  * that, keys are added to BF_SPILL_LINES lines (264 MB), which are folded to a
- * fitting size at the end.  That number has many divisors, so many sizes are
- * possible.
+ * fitting size at the end.  That number has many divisors, which allows as many
+ * sizes.
  */
 #define BF_MAX_LIST			(12 * 1024 * 1024)
 #define BF_LIST_ROOM		(16 * 1024 * 1024)
