@@ -15,8 +15,8 @@ MODULE_big = bloomfilter
 PGFILEDESC = "bloomfilter - Bloom and cuckoo filters"
 
 CORE = src/core/geometry.o src/core/growth.o src/core/lines.o src/core/table.o src/core/hashlist.o \
-       src/core/base64.o src/core/format.o src/core/query.o src/core/bloom.o src/core/bloom_sets.o \
-       src/core/bloom_write.o src/core/cuckoo.o src/core/cuckoo_sets.o src/core/mutable.o
+       src/core/accumulator.o src/core/base64.o src/core/format.o src/core/query.o src/core/bloom.o \
+       src/core/bloom_layers.o src/core/bloom_sets.o src/core/bloom_write.o src/core/cuckoo.o src/core/cuckoo_sets.o src/core/mutable.o
 OBJS = bloomfilter.o $(CORE) src/server.o \
        src/key.o src/key_class.o src/key_scalar.o src/key_nested.o src/key_argument.o \
        src/value.o src/builder.o src/contains.o src/change.o src/aggregate.o src/sets.o src/stats.o \

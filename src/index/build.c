@@ -39,7 +39,7 @@
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
-#include "../core/hashlist.h"
+#include "../core/accumulator.h"
 #include "../server.h"
 #include "index.h"
 
@@ -83,10 +83,7 @@ typedef struct Collection
 	double		rows;
 
 	/* in memory */
-	uint64	   *hashes;
-	uint64		n;
-	uint64		sorted;			/* length of the sorted, distinct prefix */
-	uint64		room;
+	bf_accumulator hashes;
 	uint64		most;			/* as much room as there may be */
 	uint64		next;			/* to read in memory */
 
@@ -104,18 +101,12 @@ typedef struct Collection
 #define LARGEST_PIECE		16384
 #define SMALLEST_PIECE		128
 
-static void
-collection_sort(Collection *collection)
-{
-	collection->n = bf_hashes_sort_unique(server_host(NULL), collection->hashes, collection->n, collection->sorted);
-	collection->sorted = collection->n;
-}
-
 /* Write what is in memory, sorted, to the file. */
 static void
 collection_write_run(Collection *collection)
 {
-	Run			run = {collection->in_file, collection->n};
+	bf_accumulator *hashes = &collection->hashes;
+	Run			run = {collection->in_file, hashes->n};
 
 	if (collection->file == NULL)
 	{
@@ -124,29 +115,14 @@ collection_write_run(Collection *collection)
 	}
 	else
 		collection->runs = repalloc_huge(collection->runs, (collection->n_runs + 1) * sizeof(Run));
-	for (uint64 i = 0; i < collection->n; i += LARGEST_PIECE)
+	for (uint64 i = 0; i < hashes->n; i += LARGEST_PIECE)
 	{
 		CHECK_FOR_INTERRUPTS();
-		BufFileWrite(collection->file, collection->hashes + i, Min(LARGEST_PIECE, collection->n - i) * sizeof(uint64));
+		BufFileWrite(collection->file, hashes->hashes + i, Min(LARGEST_PIECE, hashes->n - i) * sizeof(uint64));
 	}
 	collection->runs[collection->n_runs++] = run;
-	collection->in_file += collection->n;
-	collection->n = collection->sorted = 0;
-}
-
-/* There is no room for another hash: make some. */
-static void
-collection_make_room(Collection *collection)
-{
-	if (collection->room == collection->most)
-	{
-		collection_sort(collection);
-		if (collection->n > collection->most / 2)
-			collection_write_run(collection);
-		return;
-	}
-	collection->room = Min(collection->room * 2, collection->most);
-	collection->hashes = repalloc_huge(collection->hashes, collection->room * sizeof(uint64));
+	collection->in_file += hashes->n;
+	hashes->n = hashes->sorted = 0;
 }
 
 static void
@@ -163,9 +139,10 @@ collection_add(Relation index, ItemPointer tid, Datum *values, bool *isnull, boo
 	MemoryContextSwitchTo(caller);
 	MemoryContextReset(collection->scratch);
 	collection->rows += 1;
-	if (collection->n == collection->room)
-		collection_make_room(collection);
-	collection->hashes[collection->n++] = hash;
+	if (bf_accumulator_is_full(&collection->hashes) &&
+		!bf_accumulator_make_room(server_host(NULL), &collection->hashes, collection->most))
+		collection_write_run(collection);
+	bf_accumulator_add(&collection->hashes, hash);
 }
 
 /* The next hash of a run; false at its end. */
@@ -241,9 +218,9 @@ collection_next(Collection *collection, uint64 *hash)
 
 	if (collection->file == NULL)
 	{
-		if (collection->next == collection->n)
+		if (collection->next == collection->hashes.n)
 			return false;
-		*hash = collection->hashes[collection->next++];
+		*hash = collection->hashes.hashes[collection->next++];
 		return true;
 	}
 	if (collection->n_heads == 0)
@@ -264,13 +241,12 @@ collection_finish(Collection *collection)
 	uint64		last = 0;
 	uint64		hash;
 
-	collection_sort(collection);
+	bf_accumulator_sort(server_host(NULL), &collection->hashes);
 	if (collection->file == NULL)
-		return collection->n;
-	if (collection->n > 0)
+		return collection->hashes.n;
+	if (collection->hashes.n > 0)
 		collection_write_run(collection);
-	pfree(collection->hashes);
-	collection->hashes = NULL;
+	bf_accumulator_free(server_host(NULL), &collection->hashes);
 
 	collection->piece = Min(Max(collection->most / collection->n_runs, SMALLEST_PIECE), LARGEST_PIECE);
 	collection->heads = MemoryContextAllocHuge(CurrentMemoryContext, collection->n_runs * sizeof(RunHead));
@@ -485,8 +461,7 @@ bfindex_build(Relation heap, Relation index, struct IndexInfo *info)
 	bfindex_check_key(index, collection.key);
 	collection.scratch = AllocSetContextCreate(context, "bloomfilter index key", ALLOCSET_SMALL_SIZES);
 	collection.most = Min((uint64) maintenance_work_mem * 1024 / 2 / sizeof(uint64), MAX_IN_MEMORY);
-	collection.room = FIRST_IN_MEMORY;
-	collection.hashes = palloc(collection.room * sizeof(uint64));
+	bf_accumulator_start(server_host(context), &collection.hashes, FIRST_IN_MEMORY);
 
 	rows = table_index_build_scan(heap, index, info, true, true, collection_add, &collection, NULL);
 

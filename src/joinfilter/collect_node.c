@@ -23,6 +23,7 @@
 #include "executor/executor.h"
 #include "storage/shmem.h"
 
+#include "../server.h"
 #include "joinfilter.h"
 
 #define COLLECT_NAME	"Join Filter"
@@ -251,8 +252,7 @@ forget_filter(CollectState *state)
 {
 	count_off(state);
 	state->counted_off = false;
-	if (state->build.numbers != NULL)
-		pfree(state->build.numbers);
+	bf_accumulator_free(server_host(NULL), &state->build.numbers);
 	memset(&state->build, 0, sizeof(JoinFilterBuild));
 	state->started = false;
 	if (state->shared != NULL)

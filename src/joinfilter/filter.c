@@ -14,7 +14,6 @@
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
-#include "../core/hashlist.h"
 #include "../server.h"
 #include "joinfilter.h"
 
@@ -44,30 +43,19 @@ join_filter_start(JoinFilterBuild *build, MemoryContext context, bool is_integer
 
 	/* half of the memory for the keys, half for the filter */
 	build->most = Max((uint64) joinfilter_memory * 1024 / 2 / sizeof(uint64), FIRST_ROOM);
-	build->room = FIRST_ROOM;
-	build->numbers = MemoryContextAlloc(context, build->room * sizeof(uint64));
+	bf_accumulator_start(server_host(context), &build->numbers, FIRST_ROOM);
 }
 
-/* There is no room for another number: make some, or give up. */
-void
+/* There is no room for another number: make some, or give up.  False if given up. */
+bool
 join_filter_make_room(JoinFilterBuild *build)
 {
-	if (build->given_up)
-		return;
-	if (build->room < build->most)
-	{
-		build->room = Min(build->room * 2, build->most);
-		build->numbers = repalloc_huge(build->numbers, build->room * sizeof(uint64));
-		return;
-	}
-	build->n = bf_hashes_sort_unique(server_host(NULL), build->numbers, build->n, build->sorted);
-	build->sorted = build->n;
-	if (build->n > build->room / 2)
+	if (!build->given_up && !bf_accumulator_make_room(server_host(NULL), &build->numbers, build->most))
 	{
 		build->given_up = true;
-		pfree(build->numbers);
-		build->numbers = NULL;
+		bf_accumulator_free(server_host(NULL), &build->numbers);
 	}
+	return !build->given_up;
 }
 
 /* The size of the lines for a number of keys. */
@@ -86,7 +74,7 @@ fits_bitmap(const JoinFilterBuild *build, uint64 *bits)
 	if (!build->is_integer || span > (uint64) joinfilter_memory * 1024 / 2 * 8 - 64)
 		return false;
 	*bits = span + 1;
-	return *bits <= SMALL_BITMAP_BITS || *bits / BITMAP_BITS_PER_KEY <= build->n;
+	return *bits <= SMALL_BITMAP_BITS || *bits / BITMAP_BITS_PER_KEY <= build->numbers.n;
 }
 
 static void
@@ -97,9 +85,9 @@ make_bitmap(JoinFilter *filter, const JoinFilterBuild *build, uint64 bits)
 	filter->mask = PG_UINT64_MAX;
 	filter->bytes = (bits + 63) / 64 * sizeof(uint64);
 	filter->bits = MemoryContextAllocExtended(build->context, filter->bytes, MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
-	for (uint64 i = 0; i < build->n; i++)
+	for (uint64 i = 0; i < build->numbers.n; i++)
 	{
-		uint64		place = build->numbers[i] - filter->base;
+		uint64		place = build->numbers.hashes[i] - filter->base;
 
 		if (i % BF_POLL_EVERY == 0)
 			CHECK_FOR_INTERRUPTS();
@@ -110,10 +98,12 @@ make_bitmap(JoinFilter *filter, const JoinFilterBuild *build, uint64 bits)
 static void
 make_lines(JoinFilter *filter, const JoinFilterBuild *build)
 {
+	uint64		n = build->numbers.n;
+
 	filter->kind = JOIN_FILTER_LINES;
-	filter->bytes = bytes_of_lines(build->n);
+	filter->bytes = bytes_of_lines(n);
 	filter->lines = bf_allocate_zero(server_host(build->context), filter->bytes);
-	(void) bf_lines_add_batches(server_host(NULL), filter->lines, join_lines_shape(filter->bytes), build->numbers, build->n);
+	(void) bf_lines_add_batches(server_host(NULL), filter->lines, join_lines_shape(filter->bytes), build->numbers.hashes, n);
 }
 
 /* Build the filter when all keys are collected; returns NULL if there were too many. */
@@ -129,15 +119,14 @@ join_filter_finish(JoinFilterBuild *build)
 	filter->is_integer = build->is_integer;
 	filter->low = build->low;
 	filter->high = build->high;
-	filter->keys = build->n;
-	if (build->n == 0)
+	filter->keys = build->numbers.n;
+	if (build->numbers.n == 0)
 		filter->kind = JOIN_FILTER_EMPTY;
 	else if (fits_bitmap(build, &bits))
 		make_bitmap(filter, build, bits);
 	else
 		make_lines(filter, build);
-	pfree(build->numbers);
-	build->numbers = NULL;
+	bf_accumulator_free(server_host(NULL), &build->numbers);
 	build->given_up = true;		/* nothing more can be added */
 	return filter;
 }
@@ -217,7 +206,7 @@ join_shared_empty(JoinFilterShared *shared)
 void
 join_shared_add(JoinFilterShared *shared, JoinFilterBuild *local, uint64 number)
 {
-	local->n++;
+	local->rows++;
 	if (shared->is_integer)
 	{
 		uint64		place = number & shared->mask;
@@ -241,7 +230,7 @@ join_shared_finish(JoinFilterShared *shared, const JoinFilterBuild *local)
 	seen = pg_atomic_read_u64(&shared->high);
 	while (ORDERED(local->high) > seen && !pg_atomic_compare_exchange_u64(&shared->high, &seen, ORDERED(local->high)))
 		;
-	pg_atomic_fetch_add_u64(&shared->rows, (int64) local->n);
+	pg_atomic_fetch_add_u64(&shared->rows, (int64) local->rows);
 }
 
 /* Make a handle of this process to a filter that is not complete yet. */

@@ -20,6 +20,7 @@
 #include "nodes/plannodes.h"
 #include "port/atomics.h"
 
+#include "../core/accumulator.h"
 #include "../core/lines.h"
 #include "../key.h"
 
@@ -166,15 +167,13 @@ typedef struct JoinFilterBuild
 	bool		given_up;		/* more keys than there may be */
 	int64		low;
 	int64		high;
-	uint64	   *numbers;
-	uint64		n;
-	uint64		sorted;			/* length of the sorted, distinct prefix */
-	uint64		room;
+	bf_accumulator numbers;		/* of a filter of this process */
 	uint64		most;
+	uint64		rows;			/* added to a shared filter */
 } JoinFilterBuild;
 
 extern void join_filter_start(JoinFilterBuild *build, MemoryContext context, bool is_integer);
-extern void join_filter_make_room(JoinFilterBuild *build);
+extern bool join_filter_make_room(JoinFilterBuild *build);
 extern JoinFilter *join_filter_finish(JoinFilterBuild *build);
 extern void join_filter_release(JoinFilter *filter);
 extern Size join_shared_size(bool is_integer, uint64 planned);
@@ -195,10 +194,8 @@ join_filter_add(JoinFilterBuild *build, uint64 number)
 		build->low = Min(build->low, (int64) number);
 		build->high = Max(build->high, (int64) number);
 	}
-	if (unlikely(build->n == build->room))
-		join_filter_make_room(build);
-	if (!build->given_up)
-		build->numbers[build->n++] = number;
+	if (likely(!bf_accumulator_is_full(&build->numbers)) || join_filter_make_room(build))
+		bf_accumulator_add(&build->numbers, number);
 }
 
 /* The core's description of lines of this size.  A key sets four bits of one line. */

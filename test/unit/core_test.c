@@ -356,9 +356,12 @@ test_lists(void)
 			{
 				uint64_t	near = hashes[i] + 1;
 
-				wrong += !bf_list_find(list + 1, kept, hashes[i]);
-				wrong += bf_list_find(list + 1, kept, near) !=
-					(bsearch(&near, model, kept, sizeof(uint64_t), compare_hashes) != NULL);
+				bool		there = bsearch(&near, model, kept, sizeof(uint64_t), compare_hashes) != NULL;
+
+				wrong += !bf_list_find(list + 1, kept, hashes[i]) || bf_list_find(list + 1, kept, near) != there;
+				wrong += bf_hashes_find(hashes, kept, hashes[i]) != i || (bf_hashes_find(hashes, kept, near) < kept) != there;
+				wrong += bf_list_search(bf_fetch_from_memory, list, 1, kept, hashes[i], UINT64_MAX) != i ||
+					(bf_list_search(bf_fetch_from_memory, list, 1, kept, near, UINT64_MAX) < kept) != there;
 			}
 			CHECK(wrong == 0, "n=%zu kind %d: %u wrong results", n, kind, wrong);
 			bf_list_read(hashes, list + 1, kept);
@@ -372,6 +375,75 @@ test_lists(void)
 		free(hashes);
 		free(model);
 		free(list);
+	}
+}
+
+/* An array that is collected in an accumulator has every hash once, up to the bound. */
+static void
+test_accumulator(void)
+{
+	enum
+	{
+		MOST = 5000
+	};
+	bf_accumulator accumulator;
+	uint64_t	added = 0;
+	unsigned	wrong = 0;
+
+	/* 1000 distinct hashes, each a hundred times: there is always room */
+	bf_accumulator_start(test_host, &accumulator, 8);
+	for (; added < 100000; added++)
+	{
+		if (bf_accumulator_is_full(&accumulator) && !bf_accumulator_make_room(test_host, &accumulator, MOST))
+			break;
+		bf_accumulator_add(&accumulator, bf_mix64(added % 1000));
+		if (added % 997 == 0)
+			wrong += !bf_accumulator_contains(test_host, &accumulator, bf_mix64(added % 1000)) ||
+				bf_accumulator_contains(test_host, &accumulator, bf_mix64(1000 + added));
+	}
+	CHECK(added == 100000 && accumulator.room <= MOST, "room for %u hashes", (unsigned) accumulator.room);
+	bf_accumulator_sort(test_host, &accumulator);
+	CHECK(accumulator.n == 1000 && accumulator.sorted == 1000 && wrong == 0, "%u hashes, %u wrong", (unsigned) accumulator.n, wrong);
+
+	/* distinct ones: no room when more than half of the bound is in use */
+	accumulator.n = accumulator.sorted = 0;
+	for (added = 0; added < 2 * MOST; added++)
+	{
+		if (bf_accumulator_is_full(&accumulator) && !bf_accumulator_make_room(test_host, &accumulator, MOST))
+			break;
+		bf_accumulator_add(&accumulator, bf_mix64(added));
+	}
+	CHECK(added == MOST && accumulator.n == MOST, "%u added", (unsigned) added);
+	bf_accumulator_free(test_host, &accumulator);
+	CHECK(accumulator.hashes == NULL && accumulator.room == 0, "not freed");
+}
+
+/* Repetitions are dropped if they are more than a quarter; otherwise the order stays. */
+static void
+test_drop_repetitions(void)
+{
+	uint64_t	hashes[10000];
+	size_t		lengths[] = {1, 9, 100, 8192, 10000};
+
+	for (unsigned l = 0; l < sizeof(lengths) / sizeof(lengths[0]); l++)
+	{
+		size_t		n = lengths[l];
+		size_t		few = n - n / 8;
+		size_t		kept;
+		unsigned	wrong = 0;
+
+		for (size_t i = 0; i < n; i++)
+			hashes[i] = bf_mix64(i % few);
+		CHECK(bf_hashes_drop_repetitions(test_host, hashes, n) == 0, "n=%zu", n);
+		for (size_t i = 0; i < n; i++)
+			wrong += hashes[i] != bf_mix64(i % few);
+		for (size_t i = 0; i < n; i++)
+			hashes[i] = bf_mix64(i % (n / 3 + 1));
+		kept = bf_hashes_drop_repetitions(test_host, hashes, n);
+		CHECK(kept == (n > 1 ? n / 3 + 1 : 0), "n=%zu: %zu kept", n, kept);
+		for (size_t i = 1; i < kept; i++)
+			wrong += hashes[i - 1] >= hashes[i];
+		CHECK(wrong == 0, "n=%zu: another order", n);
 	}
 }
 
@@ -937,7 +1009,7 @@ test_removal_is_whole(void)
 		waiting = filter.cuckoo.list_room - filter.cuckoo.listed + 1;	/* not enough room for
 																		 * them */
 		bf_mutable_change(&filter, BF_ADD, &key_classes[2], hashes, waiting);
-		CHECK(filter.cuckoo.slots != NULL && filter.cuckoo.pended == waiting, "%u of %u keys wait", filter.cuckoo.pended, waiting);
+		CHECK(filter.cuckoo.slots != NULL && filter.cuckoo.pending.n == waiting, "%u of %u keys wait", (unsigned) filter.cuckoo.pending.n, waiting);
 		if (step > 0)
 			outcome = host_run(change, &operation, step);
 		after = flat(&filter);
@@ -1373,6 +1445,8 @@ main(void)
 	test_lines_operations();
 	test_census();
 	test_lists();
+	test_accumulator();
+	test_drop_repetitions();
 	test_base64();
 	test_format_round_trip();
 	test_format_rules();
