@@ -46,6 +46,7 @@
 #include "utils/tuplestore.h"
 
 #include "ask.h"
+#include "trust.h"
 
 /* ----------------------------------------------------------------
  * Which indexes can answer
@@ -146,11 +147,9 @@ add_table(Asked *asked, Oid oid, Oid named, bool *found)
 	if (table->rd_rel->relkind != RELKIND_PARTITIONED_TABLE && !RELATION_IS_OTHER_TEMP(table))
 	{
 		AttrNumber	column = OidIsValid(named) ? InvalidAttrNumber : get_attnum(oid, asked->column);
-		Oid			index;
 
 		trust_check_readable(table);
-		index = find_index(table, column, named, found);
-		asked->tables[asked->n++] = (AskedTable) {oid, trust_rows_are_elsewhere(oid) ? InvalidOid : index};
+		asked->tables[asked->n++] = (AskedTable) {oid, find_index(table, column, named, found)};
 	}
 	table_close(table, NoLock);
 }
@@ -230,17 +229,6 @@ ask_resolve(Asked *asked, Oid relation, const char *column)
 	asked->relation = relation;
 }
 
-void
-ask_refuse_secured(const Asked *asked)
-{
-	if (asked->secured)
-		ereport(ERROR,
-				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-				 errmsg("index on table \"%s\" cannot be asked under row-level security", get_rel_name(asked->relation)),
-				 errdetail("It knows the keys of all rows, whether or not a policy shows them to you."),
-				 errhint("Use a query, or bloom_find().")));
-}
-
 /* May this table have a row with the key? */
 bool
 ask_table(const AskedTable *table, const KeyType *key, uint64 hash)
@@ -294,8 +282,8 @@ ask_call(FunctionCallInfo fcinfo)
 	}
 	text_to_cstring_buffer(column, name, sizeof(name));
 	ask_resolve(&call->asked, PG_GETARG_OID(0), name);
-	ask_refuse_secured(&call->asked);
-
+	if (call->asked.secured)
+		trust_refuse_row_security(call->asked.relation);
 	return call;
 }
 

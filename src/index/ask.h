@@ -5,7 +5,7 @@
 #ifndef BF_INDEX_ASK_H
 #define BF_INDEX_ASK_H
 
-#include "trust.h"
+#include "index.h"
 
 /*
  * A table that has rows of its own: the one that was named, a partition, a child.
@@ -36,7 +36,6 @@ typedef struct Asked
 } Asked;
 
 extern void ask_resolve(Asked *asked, Oid relation, const char *column);
-extern void ask_refuse_secured(const Asked *asked);
 extern bool ask_table(const AskedTable *table, const KeyType *key, uint64 hash);
 
 #endif							/* BF_INDEX_ASK_H */

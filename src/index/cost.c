@@ -29,68 +29,23 @@
 
 #include "access/genam.h"
 #include "access/htup_details.h"
-#include "access/sysattr.h"
 #include "catalog/pg_statistic.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
 #include "nodes/pathnodes.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
-#include "parser/parsetree.h"
 #include "utils/lsyscache.h"
 #include "utils/selfuncs.h"
 #include "utils/spccache.h"
 
+#include "index.h"
 #include "trust.h"
 
 #define HIT_OF_UNKNOWN_KEY		0.1
 
 /* A value that so large a share of the rows has is assumed to be looked up because it is there. */
 #define SHARE_OF_KNOWN_KEY		0.01
-
-/*
- * The columns of a partition as its parent has them; those that it lacks become column
- * 0, the whole row.
- */
-static Bitmapset *
-columns_of_parent(const AppendRelInfo *child, const Bitmapset *columns)
-{
-	Bitmapset  *result = NULL;
-	int			member = -1;
-
-	while ((member = bms_next_member(columns, member)) >= 0)
-	{
-		AttrNumber	column = member + FirstLowInvalidHeapAttributeNumber;
-
-		column = column > 0 && column <= child->num_child_cols ? child->parent_colnos[column - 1] : InvalidAttrNumber;
-		result = bms_add_member(result, column - FirstLowInvalidHeapAttributeNumber);
-	}
-	return result;
-}
-
-/*
- * May the planner probe the index?  The result shows in EXPLAIN.  So the current user must
- * be able to read the key in a query of the table itself, even if this query reads the
- * table through a view with the privileges of the view's owner.  The privileges to a
- * partition are those to the table that the query names.
- */
-static bool
-bfindex_may_probe(PlannerInfo *root, IndexOptInfo *info, Relation index)
-{
-	Index		relid = info->rel->relid;
-	Bitmapset  *columns = trust_index_columns(index);
-
-	while (root->append_rel_array != NULL && root->append_rel_array[relid] != NULL)
-	{
-		AppendRelInfo *child = root->append_rel_array[relid];
-
-		if (planner_rt_fetch(child->parent_relid, root)->rtekind != RTE_RELATION)
-			break;				/* UNION ALL: the table itself is named */
-		columns = columns_of_parent(child, columns);
-		relid = child->parent_relid;
-	}
-	return trust_may_read(planner_rt_fetch(relid, root)->relid, columns);
-}
 
 /* May the table have a row that meets this condition on a constant? */
 static bool
@@ -189,7 +144,7 @@ bfindex_scan_cost(PlannerInfo *root, IndexPath *path, Cost per_probe, Cost most)
 {
 	IndexOptInfo *info = path->indexinfo;
 	Relation	index = info->hypothetical ? NULL : index_open(info->indexoid, NoLock);
-	bool		may_probe = index != NULL && bfindex_may_probe(root, info, index);
+	bool		may_probe = index != NULL && trust_planner_may_probe(root, info->rel->relid, index);
 	BfindexScanCost cost = {1};
 	ListCell   *cell;
 

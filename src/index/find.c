@@ -33,6 +33,7 @@
 #include "utils/typcache.h"
 
 #include "ask.h"
+#include "trust.h"
 
 /* The key as the query gets it. */
 typedef struct FindKey

@@ -24,6 +24,7 @@
 
 #include "../server.h"
 #include "../value.h"
+#include "index.h"
 #include "trust.h"
 
 /* The share of keys without rows, and the number of layers, that call for REINDEX. */
@@ -65,21 +66,7 @@ inspect_open(Oid oid)
 		ereport(ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
 				 errmsg("\"%s\" is not a bloomfilter index", RelationGetRelationName(inspected.index))));
-	trust_check_may_read(inspected.heap, trust_index_columns(inspected.index));
-	trust_check_readable(inspected.heap);
-	if (trust_row_security(table))
-		ereport(ERROR,
-				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-				 errmsg("index \"%s\" cannot be inspected under row-level security",
-						RelationGetRelationName(inspected.index)),
-				 errdetail("It knows the keys of all rows, whether or not a policy shows them to you.")));
-
-	/* one that CREATE INDEX CONCURRENTLY has not built, or not yet */
-	if (!inspected.index->rd_index->indisready)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("index \"%s\" is not built yet", RelationGetRelationName(inspected.index)),
-				 errhint("If nobody is building it, REINDEX or drop it.")));
+	trust_check_may_inspect(inspected.heap, inspected.index);
 	return inspected;
 }
 
@@ -252,13 +239,7 @@ bloom_index_check(PG_FUNCTION_ARGS)
 	int			security;
 	int			settings = NewGUCNestLevel();
 
-	/* rows that an old snapshot sees may have a key in a broken HOT chain */
-	if (inspected.index->rd_index->indcheckxmin && IsolationUsesXactSnapshot() &&
-		!TransactionIdPrecedes(HeapTupleHeaderGetXmin(inspected.index->rd_indextuple->t_data), snapshot->xmin))
-		ereport(ERROR,
-				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
-				 errmsg("index \"%s\" cannot be checked in the snapshot of this transaction",
-						RelationGetRelationName(inspected.index))));
+	trust_check_snapshot(inspected.index, snapshot);
 	GetUserIdAndSecContext(&user, &security);
 	SetUserIdAndSecContext(inspected.heap->rd_rel->relowner, security | SECURITY_RESTRICTED_OPERATION);
 	bf_restrict_search_path();
@@ -329,18 +310,7 @@ bloom_index_export(PG_FUNCTION_ARGS)
 	bf_filter	filter;
 	struct varlena *image;
 
-	/* of a partial index: the keys of its rows, which is what was asked for */
-	if (!inspected.index->rd_index->indisvalid || !trust_sees_snapshots(inspected.index))
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("index \"%s\" may lack rows that this transaction can see", RelationGetRelationName(inspected.index)),
-				 errhint("If it is valid, ask in a new transaction; otherwise REINDEX it.")));
-	if (trust_rows_are_elsewhere(RelationGetRelid(inspected.heap)))
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("index \"%s\" lacks keys of table \"%s\", whose rows another extension keeps elsewhere",
-						RelationGetRelationName(inspected.index), RelationGetRelationName(inspected.heap)),
-				 errhint("With Citus each shard has an index of its own: use run_command_on_shards() and bloom_union_agg().")));
+	trust_check_has_all_rows(inspected.heap, inspected.index);
 	bfindex_check_class(inspected.index);
 	bfindex_check_exportable(inspected.index);
 	PredicateLockRelation(inspected.index, GetActiveSnapshot());
