@@ -3,7 +3,7 @@
  *		What filters cost, by the formulas of the server.
  *
  * A port of src/core/geometry.c, growth.c, table.c, of the sizes in format.c and
- * of the first layer in src/index/growth.c; names are the same, and the reasons
+ * of the first layer in src/index/layers.c; names are the same, and the reasons
  * are there.  Both sides use nothing but + - * / on doubles, in the same order,
  * so the results are equal to the byte, which readers/page/test.mjs holds
  * against bloom_plan, cuckoo_plan and real indexes.
@@ -291,7 +291,7 @@ export function cuckooPlan(capacity, fpp, growth) {
 }
 
 /* ----------------------------------------------------------------
- * The index: src/index/growth.c
+ * The index: src/index/layers.c
  * ----------------------------------------------------------------
  */
 

@@ -3,11 +3,11 @@
  *		bloom_find(row_type, column, key): the rows of a table with this key.
  *
  * A query over many partitions pays for each of them in planning and at the start of
- * the executor, even if its index says "no".  Here the indexes are asked first, and
+ * the executor, even if its index says "no".  Here the indexes are lookup first, and
  * only for the partitions that may have the key is there a query.
  *
  * The function is STABLE, so everything below runs in the snapshot of the query that
- * calls it, which was taken before the first index is asked: a row that moves from
+ * calls it, which was taken before the first index is lookup: a row that moves from
  * one partition to another meanwhile is seen where it was.
  *
  * The result is that of "SELECT * FROM table WHERE column = key".  That very query is
@@ -32,7 +32,7 @@
 #include "utils/syscache.h"
 #include "utils/typcache.h"
 
-#include "ask.h"
+#include "table_lookup.h"
 #include "trust.h"
 
 /* The key as the query gets it. */
@@ -121,7 +121,7 @@ bloom_find(PG_FUNCTION_ARGS)
 	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
 	Oid			row_type = get_fn_expr_argtype(fcinfo->flinfo, 0);
 	Oid			relation = get_typ_typrelid(row_type);
-	Asked		asked = {0};
+	TableLookup lookup = {0};
 	KeyType    *type;
 	FindKey		key;
 	uint64		hash;
@@ -143,9 +143,9 @@ bloom_find(PG_FUNCTION_ARGS)
 	}
 
 	column = text_to_cstring(PG_GETARG_TEXT_PP(1));
-	asked.context = AllocSetContextCreate(CurrentMemoryContext, "bloomfilter index question", ALLOCSET_SMALL_SIZES);
-	ask_resolve(&asked, relation, column);
-	if (asked.attribute == InvalidAttrNumber)
+	table_lookup_init(&lookup, CurrentMemoryContext);
+	table_lookup_resolve(&lookup, relation, column);
+	if (lookup.attribute == InvalidAttrNumber)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_COLUMN),
 				 errmsg("bloom_find needs a column, and \"%s\" is an index", column),
@@ -156,17 +156,17 @@ bloom_find(PG_FUNCTION_ARGS)
 	type = key_type_of_argument(fcinfo, 2);
 	key = (FindKey) {get_fn_expr_argtype(fcinfo->flinfo, 2), PG_GETARG_DATUM(2)};
 	hash = bfindex_hash(key_hash(type, key.value));
-	for (int i = 0; i < asked.n && !asked.secured && alone; i++)
+	for (int i = 0; i < lookup.n && !lookup.row_security && alone; i++)
 	{
 		CHECK_FOR_INTERRUPTS();
-		if (!ask_table(&asked.tables[i], type, hash))
+		if (!table_lookup_may_contain(&lookup.tables[i], type, hash))
 			continue;
-		tables = lappend_oid(tables, asked.tables[i].table);
-		alone = trust_may_read(asked.tables[i].table, NULL);
+		tables = lappend_oid(tables, lookup.tables[i].table);
+		alone = trust_may_read(lookup.tables[i].table, NULL);
 	}
 
 	SPI_connect();
-	if (asked.secured || !alone)
+	if (lookup.row_security || !alone)
 		find_in(relation, false, result, column, key);
 	else
 	{

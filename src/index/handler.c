@@ -5,7 +5,6 @@
 #include "../compat.h"
 
 #include "access/reloptions.h"
-#include "catalog/pg_class.h"
 #include "commands/vacuum.h"
 #include "miscadmin.h"
 #include "utils/guc.h"
@@ -111,22 +110,6 @@ Datum
 bloomfilter_handler(PG_FUNCTION_ARGS)
 {
 	BF_RETURN_ROUTINE(bfindex_routine);
-}
-
-/* The false-positive rate that an index is, or will be, built for. */
-double
-bfindex_fpp(Relation index)
-{
-	const BfindexOptions *options = (const BfindexOptions *) index->rd_options;
-
-	return options != NULL ? options->fpp : BFINDEX_DEFAULT_FPP;
-}
-
-/* Is the relation an index of this access method, with a file? */
-bool
-bfindex_is(Relation relation)
-{
-	return relation->rd_rel->relkind == RELKIND_INDEX && relation->rd_indam->ambuild == bfindex_build;
 }
 
 /* ----------------------------------------------------------------

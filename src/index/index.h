@@ -23,6 +23,7 @@
 #include "../compat.h"
 
 #include "access/amapi.h"
+#include "catalog/pg_class.h"
 #include "storage/bufmgr.h"
 #include "storage/bufpage.h"
 #include "utils/rel.h"
@@ -125,7 +126,7 @@ extern void bfindex_set_key(Relation index, Buffer buffer, unsigned line, const 
 							unsigned layer_number, uint64 hash);
 extern void bfindex_set_overflow(Relation index, Buffer buffer);
 
-/* growth.c: how large layers are, and making further ones */
+/* layers.c: how large layers are, and making further ones */
 extern BfindexLayer bfindex_first_layer(double fpp, uint64 capacity, bool known);
 extern void bfindex_grow(Relation index, unsigned layers);
 extern uint64 bfindex_room_of_file(double fpp, BlockNumber blocks);
@@ -152,7 +153,7 @@ bfindex_line(const BfindexLayer *layer, uint64 hash)
 	return bf_group_line(hash, (uint64) layer->pages * BFINDEX_PAGE_LINES);
 }
 
-/* probe.c: is a key in the index? */
+/* index_probe.c: is a key in the index? */
 extern bool bfindex_contains_hash(Relation index, uint64 hash, Snapshot snapshot);
 extern bool bfindex_contains_any(Relation index, const IndexKeyList *keys, Snapshot snapshot);
 
@@ -181,8 +182,6 @@ typedef struct BfindexOptions
 #define BFINDEX_NO_CAPACITY		(-1)
 
 extern void bfindex_define_options(void);
-extern double bfindex_fpp(Relation index);
-extern bool bfindex_is(Relation relation);
 
 extern IndexBuildResult *bfindex_build(Relation heap, Relation index, struct IndexInfo *info);
 extern void bfindex_buildempty(Relation index);
@@ -196,5 +195,21 @@ extern int64 bfindex_getbitmap(IndexScanDesc scan, TIDBitmap *bitmap);
 extern void bfindex_costestimate(struct PlannerInfo *root, struct IndexPath *path, double loop_count,
 								 Cost *startup_cost, Cost *total_cost, Selectivity *selectivity,
 								 double *correlation, double *pages);
+
+/* Is the relation an index of this access method that has a file? */
+static inline bool
+bfindex_is(Relation relation)
+{
+	return relation->rd_rel->relkind == RELKIND_INDEX && relation->rd_indam->ambuild == bfindex_build;
+}
+
+/* Return the false-positive rate that an index is, or will be, built for. */
+static inline double
+bfindex_fpp(Relation index)
+{
+	const BfindexOptions *options = (const BfindexOptions *) index->rd_options;
+
+	return options != NULL ? options->fpp : BFINDEX_DEFAULT_FPP;
+}
 
 #endif							/* BF_INDEX_H */

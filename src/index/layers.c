@@ -1,5 +1,5 @@
 /*
- * growth.c
+ * layers.c
  *		How large the layers of an index are, and making another one.
  *
  * A key that was not added is reported if it passes in any layer, so the layers'

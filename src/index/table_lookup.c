@@ -1,17 +1,16 @@
 /*
- * ask.c
- *		bloom_index_contains and its family: may a table have a row with this key?
+ * table_lookup.c
+ *		bloom_index_contains and its family: can a table contain a row with this key?
  *
- * The question is about a table and a column, not about an index: REINDEX
- * CONCURRENTLY replaces an index by another one.  It includes partitions and
- * children.  "No" is relied upon, so every table that has no index which can say it
- * counts as a "yes": partial indexes, such as are not valid or not yet usable for
- * our snapshots, foreign partitions, partitions without an index, tables whose rows
- * Citus has put elsewhere.  trust.c decides that, and who may ask.
+ * A lookup names a table and a column, not an index, because REINDEX CONCURRENTLY replaces
+ * an index by another one.  It includes partitions and children.  Callers rely on the
+ * result that a key is absent, so every table without an index that can be relied upon
+ * may contain the key: those with a partial index, with one that is not valid or not yet
+ * usable for our snapshots, foreign partitions, partitions without an index, and tables
+ * whose rows Citus keeps elsewhere.  trust.c decides that, and who may look up keys.
  *
- * Locks on tables and indexes are kept until the end of the transaction, as those
- * of a query.  That also keeps an index in use from being retired by REINDEX
- * CONCURRENTLY.
+ * Locks on tables and indexes are kept until the end of the transaction, like those of a
+ * query.  They also keep REINDEX CONCURRENTLY from retiring an index that is in use.
  */
 #include "../compat.h"
 
@@ -19,41 +18,33 @@
 #include "access/htup_details.h"
 #include "access/relation.h"
 #include "access/table.h"
-#include "access/transam.h"
 #include "access/xact.h"
-#include "access/xlog.h"
 #include "catalog/partition.h"
-#include "catalog/pg_inherits.h"
 #include "catalog/pg_class.h"
-#include "catalog/pg_index.h"
-#include "catalog/pg_namespace.h"
+#include "catalog/pg_inherits.h"
 #include "catalog/pg_type.h"
 #include "commands/defrem.h"
 #include "funcapi.h"
 #include "miscadmin.h"
-#include "storage/lmgr.h"
 #include "storage/proc.h"
-#include "utils/acl.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
-#include "utils/fmgroids.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
-#include "utils/rls.h"
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
 #include "utils/tuplestore.h"
 
-#include "ask.h"
+#include "table_lookup.h"
 #include "trust.h"
 
 /* ----------------------------------------------------------------
- * Which indexes can answer
+ * Which indexes can be used
  * ----------------------------------------------------------------
  */
 
-/* How often anything about any relation has changed. */
+/* The number of relation cache invalidations that this session has received. */
 static uint64 invalidations = 0;
 
 static void
@@ -62,6 +53,7 @@ count_invalidation(Datum arg, Oid relation)
 	invalidations++;
 }
 
+/* Has the index this access method? */
 static bool
 index_has_method(Oid index, Oid method)
 {
@@ -74,8 +66,8 @@ index_has_method(Oid index, Oid method)
 }
 
 /*
- * The usable index of a table on a column, or the one that is `named` or a
- * partition of it.  *found tells whether there is one at all.
+ * Return the usable index of a table on a column, or the one that is `named` or a
+ * partition of it.  *found is set if there is such an index, usable or not.
  */
 static Oid
 find_index(Relation table, AttrNumber column, Oid named, bool *found)
@@ -106,7 +98,7 @@ find_index(Relation table, AttrNumber column, Oid named, bool *found)
 	return usable;
 }
 
-/* The column, or if there is none of that name, the index. */
+/* Return the column of this name, or 0 and set *named to the index of this name. */
 static AttrNumber
 find_column(Relation table, const char *name, Oid *named)
 {
@@ -122,11 +114,11 @@ find_column(Relation table, const char *name, Oid *named)
 				(errcode(ERRCODE_UNDEFINED_COLUMN),
 				 errmsg("table \"%s\" has neither a column nor a bloomfilter index named \"%s\"",
 						RelationGetRelationName(table), name),
-				 errhint("Name the column that is indexed; an index on an expression is named itself.")));
+				 errhint("Specify the indexed column, or for an index on an expression, the index.")));
 	return InvalidAttrNumber;
 }
 
-/* The columns that an index tells about. */
+/* Return the columns that the contents of an index depend on. */
 static Bitmapset *
 columns_of_named_index(Oid named)
 {
@@ -137,31 +129,40 @@ columns_of_named_index(Oid named)
 	return columns;
 }
 
-/* Add a table with rows of its own. */
+/* Add a table to the lookup if it has rows of its own. */
 static void
-add_table(Asked *asked, Oid oid, Oid named, bool *found)
+add_table(TableLookup *lookup, Oid oid, Oid named, bool *found)
 {
 	Relation	table = table_open(oid, NoLock);
 
-	/* a query, too, passes over temporary children of other sessions */
+	/* a query omits temporary children of other sessions, too */
 	if (table->rd_rel->relkind != RELKIND_PARTITIONED_TABLE && !RELATION_IS_OTHER_TEMP(table))
 	{
-		AttrNumber	column = OidIsValid(named) ? InvalidAttrNumber : get_attnum(oid, asked->column);
+		AttrNumber	column = OidIsValid(named) ? InvalidAttrNumber : get_attnum(oid, lookup->column);
 
 		trust_check_readable(table);
-		asked->tables[asked->n++] = (AskedTable) {oid, find_index(table, column, named, found)};
+		lookup->tables[lookup->n++] = (LookupTable) {oid, find_index(table, column, named, found)};
 	}
 	table_close(table, NoLock);
 }
 
+/* Prepare a lookup whose memory is freed with `parent`. */
+void
+table_lookup_init(TableLookup *lookup, MemoryContext parent)
+{
+	lookup->context = AllocSetContextCreate(parent, "bloomfilter table lookup", ALLOCSET_SMALL_SIZES);
+}
+
 /*
- * Find out who can answer a question.  What was found before is kept while it is
- * good: for this subtransaction, whose locks protect it (a rollback releases them),
- * this user, and until the server reports a change of any relation.  Not all
- * changes wait for our locks: a partition can be attached.
+ * Find the tables and indexes of a lookup.
+ *
+ * Those of the last call are kept while they are known to be right: for the same user, in
+ * the same subtransaction, whose locks protect them (a rollback releases the locks), and
+ * until the server reports a change of any relation.  Locks do not suffice, because a
+ * partition can be attached.
  */
 void
-ask_resolve(Asked *asked, Oid relation, const char *column)
+table_lookup_resolve(TableLookup *lookup, Oid relation, const char *column)
 {
 	static bool registered = false;
 	MemoryContext caller;
@@ -172,18 +173,18 @@ ask_resolve(Asked *asked, Oid relation, const char *column)
 	bool		found = false;
 
 	AcceptInvalidationMessages();
-	if (asked->relation == relation && asked->invalidations == invalidations &&
-		asked->transaction == BF_LOCAL_TRANSACTION && asked->subtransaction == GetCurrentSubTransactionId() &&
-		asked->user == GetUserId() && strcmp(asked->column, column) == 0)
+	if (lookup->relation == relation && lookup->invalidations == invalidations &&
+		lookup->transaction == BF_LOCAL_TRANSACTION && lookup->subtransaction == GetCurrentSubTransactionId() &&
+		lookup->user == GetUserId() && strcmp(lookup->column, column) == 0)
 		return;
 	if (!registered)
 	{
 		CacheRegisterRelcacheCallback(count_invalidation, (Datum) 0);
 		registered = true;
 	}
-	asked->relation = InvalidOid;
-	MemoryContextReset(asked->context);
-	caller = MemoryContextSwitchTo(asked->context);
+	lookup->relation = InvalidOid;
+	MemoryContextReset(lookup->context);
+	caller = MemoryContextSwitchTo(lookup->context);
 
 	table = try_relation_open(relation, AccessShareLock);
 	if (table == NULL)
@@ -195,50 +196,50 @@ ask_resolve(Asked *asked, Oid relation, const char *column)
 		ereport(ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
 				 errmsg("\"%s\" is not a table", RelationGetRelationName(table))));
-	asked->attribute = find_column(table, column, &named);
-	trust_check_may_read(table, asked->attribute != InvalidAttrNumber ? trust_column(asked->attribute) :
+	lookup->attribute = find_column(table, column, &named);
+	trust_check_may_read(table, lookup->attribute != InvalidAttrNumber ? trust_column(lookup->attribute) :
 						 columns_of_named_index(named));
 	trust_check_readable(table);
-	asked->secured = trust_row_security(relation);
-	asked->column = pstrdup(column);
-	asked->user = GetUserId();
-	asked->transaction = BF_LOCAL_TRANSACTION;
-	asked->subtransaction = GetCurrentSubTransactionId();
+	lookup->row_security = trust_row_security(relation);
+	lookup->column = pstrdup(column);
+	lookup->user = GetUserId();
+	lookup->transaction = BF_LOCAL_TRANSACTION;
+	lookup->subtransaction = GetCurrentSubTransactionId();
 
-	/* what is invalidated from here on is not known to be good */
-	asked->invalidations = invalidations;
-	asked->n = 0;
+	/* invalidations from here on may concern the tables that follow */
+	lookup->invalidations = invalidations;
+	lookup->n = 0;
 	tables = find_all_inheritors(relation, AccessShareLock, NULL);
-	asked->tables = palloc(sizeof(AskedTable) * list_length(tables));
+	lookup->tables = palloc(sizeof(LookupTable) * list_length(tables));
 	foreach(cell, tables)
 	{
 		CHECK_FOR_INTERRUPTS();
-		add_table(asked, lfirst_oid(cell), named, &found);
+		add_table(lookup, lfirst_oid(cell), named, &found);
 	}
-	if (!found && asked->n > 0)
+	if (!found && lookup->n > 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_OBJECT),
 				 errmsg("there is no bloomfilter index on column \"%s\" of table \"%s\"",
 						column, RelationGetRelationName(table)),
-				 asked->attribute < 0 ? 0 : errhint("Create one: CREATE INDEX ON %s USING bloomfilter (%s).",
-													quote_qualified_identifier(get_namespace_name(RelationGetNamespace(table)),
-																			   RelationGetRelationName(table)),
-													quote_identifier(column))));
+				 lookup->attribute < 0 ? 0 : errhint("Create one: CREATE INDEX ON %s USING bloomfilter (%s).",
+													 quote_qualified_identifier(get_namespace_name(RelationGetNamespace(table)),
+																				RelationGetRelationName(table)),
+													 quote_identifier(column))));
 	relation_close(table, NoLock);
 	MemoryContextSwitchTo(caller);
-	asked->relation = relation;
+	lookup->relation = relation;
 }
 
-/* May this table have a row with the key? */
+/* Can this table contain a row with the key? */
 bool
-ask_table(const AskedTable *table, const KeyType *key, uint64 hash)
+table_lookup_may_contain(const LookupTable *table, const KeyType *type, uint64 hash)
 {
 	Relation	index = OidIsValid(table->index) ? RelationIdGetRelation(table->index) : NULL;
 	bool		result = true;
 
 	if (index == NULL)
 		return true;
-	if (likely(index_key_class_matches(bfindex_class(index), key)))
+	if (likely(index_key_class_matches(bfindex_class(index), type)))
 		result = bfindex_contains_hash(index, hash, GetActiveSnapshot());
 	else
 	{
@@ -248,7 +249,7 @@ ask_table(const AskedTable *table, const KeyType *key, uint64 hash)
 		of_index = index_key_class(bfindex_class(index));
 		if (of_index.name_length > 0)
 			of_index.name = pnstrdup(of_index.name, of_index.name_length);
-		key_class_check(&of_index, &key->class);
+		key_class_check(&of_index, &type->class);
 	}
 	RelationClose(index);
 	return result;
@@ -260,40 +261,39 @@ ask_table(const AskedTable *table, const KeyType *key, uint64 hash)
  */
 
 /* What a call site keeps. */
-typedef struct AskCall
+typedef struct LookupCall
 {
-	KeyType    *key;
-	Asked		asked;
-} AskCall;
+	KeyType    *type;
+	TableLookup lookup;
+} LookupCall;
 
-static AskCall *
-ask_call(FunctionCallInfo fcinfo)
+/* Resolve the table and column that were passed to a function. */
+static LookupCall *
+lookup_call(FunctionCallInfo fcinfo)
 {
-	AskCall    *call = fcinfo->flinfo->fn_extra;
-	const text *column = PG_GETARG_TEXT_PP(1);
-	char		name[NAMEDATALEN];
+	LookupCall *call = fcinfo->flinfo->fn_extra;
+	char		column[NAMEDATALEN];
 
 	if (call == NULL)
 	{
-		call = MemoryContextAllocZero(fcinfo->flinfo->fn_mcxt, sizeof(AskCall));
-		call->asked.context = AllocSetContextCreate(fcinfo->flinfo->fn_mcxt, "bloomfilter index question",
-													ALLOCSET_SMALL_SIZES);
+		call = MemoryContextAllocZero(fcinfo->flinfo->fn_mcxt, sizeof(LookupCall));
+		table_lookup_init(&call->lookup, fcinfo->flinfo->fn_mcxt);
 		fcinfo->flinfo->fn_extra = call;
 	}
-	text_to_cstring_buffer(column, name, sizeof(name));
-	ask_resolve(&call->asked, PG_GETARG_OID(0), name);
-	if (call->asked.secured)
-		trust_refuse_row_security(call->asked.relation);
+	text_to_cstring_buffer(PG_GETARG_TEXT_PP(1), column, sizeof(column));
+	table_lookup_resolve(&call->lookup, PG_GETARG_OID(0), column);
+	if (call->lookup.row_security)
+		trust_refuse_row_security(call->lookup.relation);
 	return call;
 }
 
-/* May any of the tables have a row with the key? */
+/* Can any of the tables contain a row with the key? */
 static bool
-ask_any(const Asked *asked, const KeyType *key, uint64 hash)
+any_table_may_contain(const LookupCall *call, uint64 hash)
 {
-	for (int i = 0; i < asked->n; i++)
+	for (int i = 0; i < call->lookup.n; i++)
 	{
-		if (ask_table(&asked->tables[i], key, hash))
+		if (table_lookup_may_contain(&call->lookup.tables[i], call->type, hash))
 			return true;
 	}
 	return false;
@@ -303,32 +303,30 @@ PG_FUNCTION_INFO_V1(bloom_index_contains);
 Datum
 bloom_index_contains(PG_FUNCTION_ARGS)
 {
-	AskCall    *call = ask_call(fcinfo);
-	KeyType    *key = key_type_of_call(fcinfo, 2, &call->key);
-	uint64		hash = bfindex_hash(key_hash(key, PG_GETARG_DATUM(2)));
+	LookupCall *call = lookup_call(fcinfo);
+	KeyType    *type = key_type_of_call(fcinfo, 2, &call->type);
 
-	PG_RETURN_BOOL(ask_any(&call->asked, key, hash));
+	PG_RETURN_BOOL(any_table_may_contain(call, bfindex_hash(key_hash(type, PG_GETARG_DATUM(2)))));
 }
 
 PG_FUNCTION_INFO_V1(bloom_index_contains_each);
 Datum
 bloom_index_contains_each(PG_FUNCTION_ARGS)
 {
-	AskCall    *call = ask_call(fcinfo);
-	KeyArray	keys = key_array_of_argument(fcinfo, 2, &call->key);
-	Datum	   *answers = palloc(sizeof(Datum) * Max(keys.items, 1));
+	LookupCall *call = lookup_call(fcinfo);
+	KeyArray	keys = key_array_of_argument(fcinfo, 2, &call->type);
+	Datum	   *results = palloc(sizeof(Datum) * Max(keys.items, 1));
 	uint64	   *hash = keys.hashes;
 
 	for (int i = 0; i < keys.items; i++)
 	{
 		CHECK_FOR_INTERRUPTS();
-		answers[i] = BoolGetDatum(!keys.nulls[i] &&
-								  ask_any(&call->asked, call->key, bfindex_hash(*hash)));
+		results[i] = BoolGetDatum(!keys.nulls[i] && any_table_may_contain(call, bfindex_hash(*hash)));
 		hash += !keys.nulls[i];
 	}
 	if (keys.items == 0)
 		PG_RETURN_ARRAYTYPE_P(construct_empty_array(BOOLOID));
-	PG_RETURN_ARRAYTYPE_P(construct_md_array(answers, keys.nulls, AARR_NDIM(keys.array), AARR_DIMS(keys.array),
+	PG_RETURN_ARRAYTYPE_P(construct_md_array(results, keys.nulls, AARR_NDIM(keys.array), AARR_DIMS(keys.array),
 											 AARR_LBOUND(keys.array), BOOLOID, sizeof(bool), true, TYPALIGN_CHAR));
 }
 
@@ -336,19 +334,19 @@ PG_FUNCTION_INFO_V1(bloom_index_partitions);
 Datum
 bloom_index_partitions(PG_FUNCTION_ARGS)
 {
-	AskCall    *call = ask_call(fcinfo);
-	KeyType    *key = key_type_of_call(fcinfo, 2, &call->key);
-	uint64		hash = bfindex_hash(key_hash(key, PG_GETARG_DATUM(2)));
+	LookupCall *call = lookup_call(fcinfo);
+	KeyType    *type = key_type_of_call(fcinfo, 2, &call->type);
+	uint64		hash = bfindex_hash(key_hash(type, PG_GETARG_DATUM(2)));
 	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
 
 	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
-	for (int i = 0; i < call->asked.n; i++)
+	for (int i = 0; i < call->lookup.n; i++)
 	{
-		Datum		table = ObjectIdGetDatum(call->asked.tables[i].table);
+		Datum		table = ObjectIdGetDatum(call->lookup.tables[i].table);
 		bool		isnull = false;
 
 		CHECK_FOR_INTERRUPTS();
-		if (ask_table(&call->asked.tables[i], key, hash))
+		if (table_lookup_may_contain(&call->lookup.tables[i], type, hash))
 			tuplestore_putvalues(result->setResult, result->setDesc, &table, &isnull);
 	}
 	return (Datum) 0;

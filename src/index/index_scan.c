@@ -1,5 +1,5 @@
 /*
- * scan.c
+ * index_scan.c
  *		Index scans: a bitmap of all pages of the table, or of none.
  *
  * The index cannot say where a key is, only whether it may be in the table at all.

@@ -1,5 +1,5 @@
 /*
- * probe.c
+ * index_probe.c
  *		Is a key in the index?
  *
  * "No" is certain for every row that a snapshot taken before the question can
