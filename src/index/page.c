@@ -32,8 +32,6 @@
 
 #include "index.h"
 
-#define KNOWN_GENERIC_REDO	(PG_VERSION_NUM < 200000)
-
 /* ----------------------------------------------------------------
  * Reading
  * ----------------------------------------------------------------
@@ -305,7 +303,7 @@ bfindex_set_key(Relation index, Buffer buffer, unsigned line, const BfindexLayer
 	char	   *end = regions;
 	XLogRecPtr	record;
 
-	if (!KNOWN_GENERIC_REDO || PageIsNew(page))
+	if (!BF_KNOWN_GENERIC_REDO || PageIsNew(page))
 	{
 		bfindex_set_key_generic(index, buffer, line, layer->probes, layer_number, hash);
 		return;
