@@ -35,12 +35,15 @@
 #include "nodes/pathnodes.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
+#include "parser/parsetree.h"
 #include "utils/lsyscache.h"
 #include "utils/selfuncs.h"
 #include "utils/spccache.h"
 
 #include "index.h"
 #include "trust.h"
+
+Oid			bfindex_probed_table = InvalidOid;
 
 #define HIT_OF_UNKNOWN_KEY		0.1
 
@@ -145,6 +148,7 @@ bfindex_scan_cost(PlannerInfo *root, IndexPath *path, Cost per_probe, Cost most)
 	IndexOptInfo *info = path->indexinfo;
 	Relation	index = info->hypothetical ? NULL : index_open(info->indexoid, NoLock);
 	bool		may_probe = index != NULL && trust_planner_may_probe(root, info->rel->relid, index);
+	bool		probed = planner_rt_fetch(info->rel->relid, root)->relid == bfindex_probed_table;
 	BfindexScanCost cost = {1};
 	ListCell   *cell;
 
@@ -159,7 +163,7 @@ bfindex_scan_cost(PlannerInfo *root, IndexPath *path, Cost per_probe, Cost most)
 
 			cost.probes += condition.keys * per_probe;
 			cost.repeated |= bfindex_key_of_outer_query(condition.key, root);
-			if (cost.probes >= most)
+			if (cost.probes >= most || probed)
 				hit = 1;
 			else if (IsA(condition.key, Const) && may_probe)
 				hit = bfindex_probe(index, condition.clause, (Const *) condition.key) ? 1 : BFINDEX_DEFAULT_FPP;

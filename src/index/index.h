@@ -183,6 +183,9 @@ typedef struct BfindexOptions
 
 extern void bfindex_define_options(void);
 
+/* The table that bloom_find reads, whose index has been probed for the key; or InvalidOid. */
+extern Oid	bfindex_probed_table;
+
 extern IndexBuildResult *bfindex_build(Relation heap, Relation index, struct IndexInfo *info);
 extern void bfindex_buildempty(Relation index);
 extern char *bfindex_buildphasename(int64 phase);
