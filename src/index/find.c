@@ -150,8 +150,8 @@ find_call(FunctionCallInfo fcinfo, Oid relation, const char *column)
 /*
  * Add the rows of a table, or of all together, to the result.
  *
- * A plan for any key assumes as a rule that most keys are absent.  Of a table whose index
- * was probed, bfindex_probed_table tells the planner that this key is not.
+ * A generic plan assumes that most keys are absent.  bfindex_probed_table tells the planner
+ * that the index of this table has been probed, and the key is present.
  */
 static void
 find_in(FindCall *call, int table, FunctionCallInfo fcinfo)
@@ -231,9 +231,9 @@ bloom_find(PG_FUNCTION_ARGS)
 	if (!OidIsValid(relation))
 		ereport(ERROR,
 				(errcode(ERRCODE_DATATYPE_MISMATCH),
-				 errmsg("first argument of bloom_find must be of the row type of a table"),
-				 errdetail("It is of type %s.", format_type_be(row_type)),
-				 errhint("Name the table as in bloom_find(NULL::table, 'column', key).")));
+				 errmsg("first argument of bloom_find must have the row type of a table"),
+				 errdetail("Its type is %s.", format_type_be(row_type)),
+				 errhint("Specify the table as in bloom_find(NULL::table, 'column', key).")));
 	if (PG_ARGISNULL(1) || PG_ARGISNULL(2))
 	{
 		InitMaterializedSRF(fcinfo, 0);
@@ -245,7 +245,7 @@ bloom_find(PG_FUNCTION_ARGS)
 	if (call->lookup.attribute == InvalidAttrNumber)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_COLUMN),
-				 errmsg("bloom_find needs a column, and \"%s\" is an index", column),
+				 errmsg("bloom_find requires a column, but \"%s\" is an index", column),
 				 errhint("With an index on an expression, use bloom_index_contains() or bloom_index_partitions().")));
 
 	/* the columns as they are now that the table is locked */

@@ -190,7 +190,7 @@ table_lookup_resolve(TableLookup *lookup, Oid relation, const char *column)
 	if (table == NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_TABLE),
-				 errmsg("there is no table with OID %u", relation)));
+				 errmsg("table with OID %u does not exist", relation)));
 	if (table->rd_rel->relkind != RELKIND_RELATION && table->rd_rel->relkind != RELKIND_PARTITIONED_TABLE &&
 		table->rd_rel->relkind != RELKIND_MATVIEW)
 		ereport(ERROR,
@@ -219,9 +219,9 @@ table_lookup_resolve(TableLookup *lookup, Oid relation, const char *column)
 	if (!found && lookup->n > 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_OBJECT),
-				 errmsg("there is no bloomfilter index on column \"%s\" of table \"%s\"",
+				 errmsg("column \"%s\" of table \"%s\" has no bloomfilter index",
 						column, RelationGetRelationName(table)),
-				 lookup->attribute < 0 ? 0 : errhint("Create one: CREATE INDEX ON %s USING bloomfilter (%s).",
+				 lookup->attribute < 0 ? 0 : errhint("Create an index with CREATE INDEX ON %s USING bloomfilter (%s).",
 													 quote_qualified_identifier(get_namespace_name(RelationGetNamespace(table)),
 																				RelationGetRelationName(table)),
 													 quote_identifier(column))));

@@ -23,7 +23,7 @@ typedef struct TableLookup
 	bool		row_security;	/* it applies to the current user */
 	int			n;
 	LookupTable *tables;
-	MemoryContext context;		/* reset when the tables are resolved anew */
+	MemoryContext context;		/* reset before the tables are resolved again */
 
 	/* the state in which the tables were resolved */
 	Oid			user;
