@@ -9,8 +9,10 @@
  * Hashes are kept in memory as long as they fit into half of maintenance_work_mem;
  * duplicates are removed when it is full.  Beyond that, the hashes in memory are written
  * to a temporary file as a sorted run, and in the end the runs are merged twice: once to
- * count the keys and once to write the pages.  (tuplesort would do the same with three
- * times the bytes per hash, and in more than twice the time for the whole index.)
+ * count the keys and once to write the pages.  (tuplesort
+ * takes 24 bytes per hash in memory.  Measured with 5 million keys of bigint and uuid,
+ * CREATE INDEX took 1.6 to 2.5 times the CPU time with it on PostgreSQL 15, and 1.5 to 2.2
+ * times on 19, which has a radix sort.)
  *
  * An index over no rows has the capacity that the user declared, or that of the largest
  * sibling of a partition.  If neither is known, it starts small and grows.
@@ -20,19 +22,14 @@
 #include "access/table.h"
 #include "access/tableam.h"
 #include "access/xloginsert.h"
-#include "catalog/index.h"
 #include "catalog/partition.h"
 #include "catalog/pg_inherits.h"
 #include "commands/progress.h"
 #include "miscadmin.h"
-#include "nodes/execnodes.h"
-#include "partitioning/partdesc.h"
 #include "pgstat.h"
 #include "storage/buffile.h"
 #include "storage/lmgr.h"
 #include "storage/smgr.h"
-#include "utils/builtins.h"
-#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
 #include "../core/hashlist.h"

@@ -20,7 +20,6 @@
 #include "../compat.h"
 
 #include "access/htup_details.h"
-#include "access/table.h"
 #include "catalog/pg_namespace.h"
 #include "catalog/pg_operator.h"
 #include "catalog/pg_type.h"

@@ -13,7 +13,6 @@
 #include "access/htup_details.h"
 #include "catalog/dependency.h"
 #include "catalog/pg_amop.h"
-#include "catalog/pg_amproc.h"
 #include "catalog/pg_opclass.h"
 #include "catalog/pg_opfamily.h"
 #include "catalog/pg_type.h"

@@ -69,7 +69,9 @@ bfindex_contains_any(Relation index, const IndexKeyList *keys, Snapshot snapshot
 	bool		all = snapshot != NULL && IsolationIsSerializable();
 	bool		found = false;
 
-	if (keys->type != NULL && !index_key_class_matches(bfindex_class(index), keys->type))
+	if (keys->type == NULL)
+		return false;			/* the condition compares with NULL */
+	if (!index_key_class_matches(bfindex_class(index), keys->type))
 	{
 		/* unless the index is damaged, a user added an operator to the family */
 		bfindex_check_class(index);

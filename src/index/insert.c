@@ -15,7 +15,6 @@
  */
 #include "../compat.h"
 
-#include "nodes/execnodes.h"
 #include "storage/predicate.h"
 
 #include "index.h"
