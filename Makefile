@@ -21,9 +21,9 @@ OBJS = bloomfilter.o $(CORE) src/server.o \
        src/key.o src/key_class.o src/key_scalar.o src/key_nested.o src/key_argument.o \
        src/value.o src/builder.o src/contains.o src/change.o src/aggregate.o src/sets.o src/stats.o \
        src/io.o src/planner.o \
-       src/index/handler.o src/index/page.o src/index/growth.o src/index/build.o src/index/insert.o \
-       src/index/probe.o src/index/scan.o src/index/cost.o \
-       src/index/trust.o src/index/ask.o src/index/find.o src/index/inspect.o \
+       src/index/index_key.o src/index/handler.o src/index/page.o src/index/layers.o src/index/build.o src/index/insert.o \
+       src/index/index_probe.o src/index/index_scan.o src/index/cost.o \
+       src/index/trust.o src/index/table_lookup.o src/index/find.o src/index/inspect.o \
        src/joinfilter/plan.o src/joinfilter/trace.o src/joinfilter/nodes.o src/joinfilter/join_key.o src/joinfilter/filter.o \
        src/joinfilter/collect_node.o src/joinfilter/scan_node.o src/joinfilter/probe_node.o \
        src/joinfilter/probe_list.o src/joinfilter/pass_through.o src/joinfilter/heap.o

@@ -317,6 +317,35 @@ DROP SCHEMA index_functions_evil CASCADE;
 REVOKE ALL ON SCHEMA index_functions FROM index_functions_owner;
 DROP ROLE index_functions_owner;
 
+-- bloom_find keeps its plans during a statement; changes of the tables by the same statement are followed
+CREATE TABLE changing (part int, k bigint, what text) PARTITION BY LIST (part);
+CREATE TABLE changing_1 PARTITION OF changing FOR VALUES IN (1);
+INSERT INTO changing SELECT 1, n FROM generate_series(1, 100) n;
+CREATE INDEX ON changing USING bloomfilter (k);
+CREATE FUNCTION change(n int) RETURNS bigint LANGUAGE plpgsql AS $$
+BEGIN
+  IF n = 20 THEN
+    CREATE TABLE changing_2 (what text, k bigint, part int);
+    ALTER TABLE changing ATTACH PARTITION changing_2 FOR VALUES IN (2);
+  ELSIF n = 40 THEN
+    CREATE INDEX changing_k ON changing (k);
+  ELSIF n = 60 THEN
+    DROP INDEX changing_k;
+    ALTER TABLE changing_1 RENAME TO changing_one;
+  ELSIF n = 80 THEN
+    BEGIN
+      PERFORM bloom_find(NULL::changing, 'k', m), 1 / (m - 5) FROM generate_series(1, 10) m;
+    EXCEPTION WHEN division_by_zero THEN NULL;
+    END;
+  END IF;
+  RETURN n;
+END $$;
+SELECT count(*), sum(found.k) FROM (SELECT change(n) AS k FROM generate_series(1, 100) n OFFSET 0) keys,
+  LATERAL bloom_find(NULL::changing, 'k', keys.k) found;
+-- and nothing of them is left behind
+SELECT count(*) AS plans_left FROM pg_backend_memory_contexts WHERE ident LIKE 'SELECT part, k, what FROM ONLY%';
+DROP TABLE changing;
+
 SET client_min_messages = warning;
 DROP SCHEMA index_functions, index_functions_hidden CASCADE;
 DROP ROLE index_functions_reader;

@@ -101,6 +101,12 @@
 	ReadBufferExtended(relation, fork, P_NEW, RBM_ZERO_AND_LOCK, NULL)
 #endif
 
+/*
+ * Is generic_redo() known to replay the records that bfindex_set_key() makes?  Those of
+ * 15 to 19 have been read; for later ones GenericXLog makes the records.
+ */
+#define BF_KNOWN_GENERIC_REDO	(PG_VERSION_NUM < 200000)
+
 /* EXPLAIN ANALYZE counts searches of an index since 18. */
 #if PG_VERSION_NUM >= 180000
 #define bf_count_index_search(scan) \

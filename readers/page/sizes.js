@@ -3,7 +3,7 @@
  *		Sizes of filters, computed with the server's formulas.
  *
  * A port of src/core/geometry.c, growth.c, table.c, of the sizes in format.c and
- * of the first layer in src/index/growth.c.  Names are the same; the C files give the
+ * of the first layer in src/index/layers.c.  Names are the same; the C files give the
  * reasons.  Both implementations use only + - * / on doubles, in the same order, so
  * the sizes are exactly equal.  readers/page/test.mjs compares them with bloom_plan,
  * cuckoo_plan and real indexes.
@@ -291,7 +291,7 @@ export function cuckooPlan(capacity, fpp, growth) {
 }
 
 /* ----------------------------------------------------------------
- * Index: src/index/growth.c
+ * Index: src/index/layers.c
  * ----------------------------------------------------------------
  */
 

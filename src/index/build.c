@@ -2,51 +2,44 @@
  * build.c
  *		Building the index from a table.
  *
- * The hashes of all keys are collected and sorted.  That tells how many distinct
- * keys there are, and so how large the index has to be; and since lines are in the
- * order of the hashes, it is then written page by page.
+ * The hashes of all keys are collected and sorted.  Sorting gives the number of distinct
+ * keys, which determines the size of the index.  Lines are in the order of the hashes, so
+ * the index is then written page by page.
  *
- * Hashes are kept in memory as long as half of maintenance_work_mem suffices, with
- * repetitions removed when it gets full.  If it does not, what is there goes to a
- * temporary file as a sorted run, and the runs are merged in the end: once to
- * count, once to write.  (The server's sort would do the same with three times the
- * bytes for each number, and more than twice the time for the whole index.)
+ * Hashes are kept in memory as long as they fit into half of maintenance_work_mem;
+ * duplicates are removed when it is full.  Beyond that, the hashes in memory are written
+ * to a temporary file as a sorted run, and in the end the runs are merged twice: once to
+ * count the keys and once to write the pages.  (tuplesort
+ * takes 24 bytes per hash in memory.  Measured with 5 million keys of bigint and uuid,
+ * CREATE INDEX took 1.6 to 2.5 times the CPU time with it on PostgreSQL 15, and 1.5 to 2.2
+ * times on 19, which has a radix sort.)
  *
- * An index over no rows is sized by what is known otherwise: the capacity that the
- * user declared, or the room that the largest sibling of a partition has.  If nothing
- * is known it begins small and grows.
+ * An index over no rows has the capacity that the user declared, or that of the largest
+ * sibling of a partition.  If neither is known, it starts small and grows.
  */
 #include "../compat.h"
 
 #include "access/table.h"
 #include "access/tableam.h"
 #include "access/xloginsert.h"
-#include "catalog/index.h"
 #include "catalog/partition.h"
 #include "catalog/pg_inherits.h"
-#include "catalog/pg_opfamily.h"
-#include "commands/extension.h"
 #include "commands/progress.h"
-#include "catalog/dependency.h"
 #include "miscadmin.h"
-#include "nodes/execnodes.h"
-#include "partitioning/partdesc.h"
 #include "pgstat.h"
 #include "storage/buffile.h"
 #include "storage/lmgr.h"
 #include "storage/smgr.h"
-#include "utils/builtins.h"
-#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
 #include "../core/accumulator.h"
 #include "../server.h"
 #include "index.h"
 
-/* Room for further keys in an index that was built over some: a quarter. */
+/* The capacity of an index that is built over some keys: a quarter more. */
 #define HEAD_ROOM(keys)		((keys) + (keys) / 4)
 
-/* As many keys are sorted in memory at most. */
+/* The number of hashes that are sorted in memory, at most and at first. */
 #define MAX_IN_MEMORY		(UINT64CONST(1) << 28)
 #define FIRST_IN_MEMORY		1024
 
@@ -58,50 +51,50 @@
  * ----------------------------------------------------------------
  */
 
-/* A sorted run of distinct hashes in a file; a piece of it is in memory. */
+/* A sorted run of distinct hashes in a file, of which one piece is in memory. */
 typedef struct Run
 {
 	uint64		start;			/* in the file, in hashes */
 	uint64		length;
-	uint64		fetched;		/* of them, so far */
+	uint64		fetched;		/* hashes read so far */
 	uint64	   *piece;
 	uint64		in_piece;
 	uint64		next;			/* to read in the piece */
 } Run;
 
-/* The next hash of a run.  They are a heap, the least on top. */
+/* The next hash of a run.  The heads of all runs are a heap with the least on top. */
 typedef struct RunHead
 {
 	uint64		hash;
 	uint32		run;
 } RunHead;
 
+/* The hashes of all keys, and how to read them in order. */
 typedef struct Collection
 {
-	KeyType    *key;
-	MemoryContext scratch;		/* for hashing one value */
+	IndexKeyHasher *hasher;
 	double		rows;
 
 	/* in memory */
 	bf_accumulator hashes;
-	uint64		most;			/* as much room as there may be */
+	uint64		most;			/* the largest room allowed */
 	uint64		next;			/* to read in memory */
 
-	/* on disk, if they became too many */
+	/* on disk, if memory did not suffice */
 	BufFile    *file;
 	Run		   *runs;
 	uint32		n_runs;
 	uint64		in_file;		/* hashes */
-	uint64		piece;			/* of a run, at most */
+	uint64		piece;			/* hashes of a run in memory, at most */
 	RunHead    *heads;
 	uint32		n_heads;
 } Collection;
 
-/* Pieces of runs are not larger than this, and only with very many runs smaller. */
+/* Limits of the size of a piece.  With many runs, pieces are smaller. */
 #define LARGEST_PIECE		16384
 #define SMALLEST_PIECE		128
 
-/* Write what is in memory, sorted, to the file. */
+/* Write the hashes in memory, which are sorted, to the file. */
 static void
 collection_write_run(Collection *collection)
 {
@@ -125,27 +118,22 @@ collection_write_run(Collection *collection)
 	hashes->n = hashes->sorted = 0;
 }
 
+/* Add the key of a row; the callback of the table scan. */
 static void
 collection_add(Relation index, ItemPointer tid, Datum *values, bool *isnull, bool alive, void *arg)
 {
 	Collection *collection = arg;
-	MemoryContext caller;
-	uint64		hash;
 
 	if (isnull[0])
 		return;
-	caller = MemoryContextSwitchTo(collection->scratch);
-	hash = bfindex_hash(collection->key, values[0]);
-	MemoryContextSwitchTo(caller);
-	MemoryContextReset(collection->scratch);
 	collection->rows += 1;
 	if (bf_accumulator_is_full(&collection->hashes) &&
 		!bf_accumulator_make_room(server_host(NULL), &collection->hashes, collection->most))
 		collection_write_run(collection);
-	bf_accumulator_add(&collection->hashes, hash);
+	bf_accumulator_add(&collection->hashes, bfindex_hash(index_key_hash(collection->hasher, values[0])));
 }
 
-/* The next hash of a run; false at its end. */
+/* Get the next hash of a run; false at its end. */
 static bool
 run_next(Collection *collection, Run *run, uint64 *hash)
 {
@@ -162,14 +150,14 @@ run_next(Collection *collection, Run *run, uint64 *hash)
 			BufFileRead(collection->file, run->piece, bytes) != bytes)
 			ereport(ERROR,
 					(errcode_for_file_access(),
-					 errmsg("could not read the temporary file of an index build: %m")));
+					 errmsg("could not read temporary file of index build: %m")));
 		run->fetched += run->in_piece;
 	}
 	*hash = run->piece[run->next++];
 	return true;
 }
 
-/* The head at this place may be larger than those below it. */
+/* Restore the order of the heap after the head at this place has grown. */
 static void
 heads_sift_down(RunHead *heads, uint32 n, uint32 place)
 {
@@ -191,7 +179,7 @@ heads_sift_down(RunHead *heads, uint32 n, uint32 place)
 	heads[place] = moved;
 }
 
-/* Read the runs from the start. */
+/* Start reading at the first hash of every run. */
 static void
 collection_rewind(Collection *collection)
 {
@@ -270,11 +258,11 @@ collection_finish(Collection *collection)
  */
 
 /*
- * The keys that this index of a sibling has room for, if it is one on the same column.
+ * Return the capacity of an index of a sibling, if it is on the same column.
  *
- * The size of its file says that, and can be had even of an index that is damaged or not
- * built yet: a sibling must never make the creation of a partition fail.  A file of
- * the size that an index over no rows begins with says nothing.
+ * The capacity is computed from the size of the file, which is known even if the index is
+ * damaged or has not been built: a sibling must never make the creation of a partition
+ * fail.  A file of the size that an index over no rows starts with does not count.
  */
 static uint64
 room_of_sibling_index(Oid oid, const char *column)
@@ -295,9 +283,10 @@ room_of_sibling_index(Oid oid, const char *column)
 }
 
 /*
- * The room that the largest sibling of a partition has: a new partition will often
- * become as large.  Siblings that others have locked are passed over, as is the default
- * partition, and those without rows, whose indexes may themselves have followed a sibling.
+ * Return the capacity of the largest sibling of a partition: a new partition often becomes
+ * as large.  Siblings that other sessions have locked are ignored, and so are the default
+ * partition and siblings without rows, whose indexes may have been sized by a sibling
+ * themselves.
  */
 static uint64
 room_of_siblings(Relation heap, Relation index)
@@ -337,22 +326,17 @@ room_of_siblings(Relation heap, Relation index)
 	return most;
 }
 
-/* What the new index is like, for a number of keys. */
+/* Return the metapage of a new index over this number of keys. */
 static BfindexMeta
 bfindex_new_meta(Relation heap, Relation index, const KeyType *key, uint64 keys)
 {
-	const KeyClass *class = &key->class;
 	const BfindexOptions *options = (const BfindexOptions *) index->rd_options;
 	BfindexMeta meta = {BFINDEX_META_MAGIC, BFINDEX_VERSION};
 	uint64		capacity = HEAD_ROOM(keys);
 	bool		declared = options != NULL && options->capacity != BFINDEX_NO_CAPACITY;
 
 	meta.fpp = bfindex_fpp(index);
-	meta.scheme = class->scheme;
-	meta.class = class->code;
-	meta.name_length = class->name_length;
-	if (class->name_length > 0)
-		memcpy(meta.name, class->name, class->name_length);
+	index_key_class_set(&meta.class, key);
 	meta.layers = 1;
 
 	if (declared)
@@ -361,7 +345,7 @@ bfindex_new_meta(Relation heap, Relation index, const KeyType *key, uint64 keys)
 		capacity = room_of_siblings(heap, index);
 	meta.layer[0] = bfindex_first_layer(meta.fpp, capacity, true);
 
-	/* less than fills a page says nothing about the size to come */
+	/* fewer keys than fill a page do not predict the final size */
 	if (!declared && capacity < HEAD_ROOM(meta.layer[0].page_keys))
 		meta.layer[0] = bfindex_first_layer(meta.fpp, capacity, false);
 	return meta;
@@ -372,7 +356,7 @@ bfindex_new_meta(Relation heap, Relation index, const KeyType *key, uint64 keys)
  * ----------------------------------------------------------------
  */
 
-/* Write all pages. */
+/* Write and log all pages. */
 static void
 bfindex_write(Relation index, ForkNumber fork, const BfindexMeta *meta, Collection *collection)
 {
@@ -411,39 +395,7 @@ bfindex_write(Relation index, ForkNumber fork, const BfindexMeta *meta, Collecti
 		log_newpage_range(index, fork, 0, layer->first + layer->pages, true);
 }
 
-/* Can keys of this type be in an index?  An error if not. */
-static void
-bfindex_check_key(Relation index, const KeyType *key)
-{
-	Oid			extension = getExtensionOfObject(OperatorFamilyRelationId, index->rd_opfamily[0]);
-	char	   *name = OidIsValid(extension) ? get_extension_name(extension) : NULL;
-	const char *type = format_type_be(TupleDescAttr(RelationGetDescr(index), 0)->atttypid);
-
-	if (name == NULL || strcmp(name, "bloomfilter") != 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("access method \"bloomfilter\" supports only its own operator classes"),
-				 errdetail("It hashes keys by their type, which need not agree with the operators of another class.")));
-	if (key->class.scheme != BF_SCHEME_CANONICAL)
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("values of type %s cannot be keys of a bloomfilter index", type),
-				 errdetail("They are hashed by a function of another extension, which may change with its version."),
-				 errhint("Index an expression of a built-in type, such as lower(column::text).")));
-	if (key->can_change != NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("values of type %s cannot be keys of a bloomfilter index", type),
-				 errdetail("%s", key->can_change),
-				 errhint("Index an expression of a built-in type.")));
-	if (!bfindex_compares_like_column(index))
-		ereport(WARNING,
-				(errmsg("index \"%s\" does not support the equality operator of type %s",
-						RelationGetRelationName(index), type),
-				 errdetail("It compares values as type %s.", format_type_be(index->rd_opcintype[0])),
-				 errhint("Index an expression of a built-in type, such as lower(column::text).")));
-}
-
+/* Build the index. */
 IndexBuildResult *
 bfindex_build(Relation heap, Relation index, struct IndexInfo *info)
 {
@@ -457,9 +409,8 @@ bfindex_build(Relation heap, Relation index, struct IndexInfo *info)
 
 	if (RelationGetNumberOfBlocks(index) != 0)
 		elog(ERROR, "index \"%s\" already contains data", RelationGetRelationName(index));
-	collection.key = bfindex_key_type(index, context);
-	bfindex_check_key(index, collection.key);
-	collection.scratch = AllocSetContextCreate(context, "bloomfilter index key", ALLOCSET_SMALL_SIZES);
+	collection.hasher = index_key_hasher(index, context);
+	index_key_check(index, collection.hasher->type);
 	collection.most = Min((uint64) maintenance_work_mem * 1024 / 2 / sizeof(uint64), MAX_IN_MEMORY);
 	bf_accumulator_start(server_host(context), &collection.hashes, FIRST_IN_MEMORY);
 
@@ -468,7 +419,7 @@ bfindex_build(Relation heap, Relation index, struct IndexInfo *info)
 	pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE, PHASE_SORT);
 	keys = collection_finish(&collection);
 	pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE, PHASE_WRITE);
-	meta = bfindex_new_meta(heap, index, collection.key, keys);
+	meta = bfindex_new_meta(heap, index, collection.hasher->type, keys);
 	bfindex_write(index, MAIN_FORKNUM, &meta, &collection);
 	bfindex_forget_meta(index);
 
@@ -482,11 +433,11 @@ bfindex_build(Relation heap, Relation index, struct IndexInfo *info)
 	return result;
 }
 
-/* The index that an unlogged table has after a crash: of no keys. */
+/* Build the index that an unlogged table has after a crash, which has no keys. */
 void
 bfindex_buildempty(Relation index)
 {
-	KeyType    *key = bfindex_key_type(index, CurrentMemoryContext);
+	KeyType    *key = index_key_type(index, CurrentMemoryContext);
 	BfindexMeta meta = bfindex_new_meta(NULL, index, key, 0);
 	Collection	nothing = {0};
 
