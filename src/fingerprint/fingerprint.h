@@ -204,6 +204,8 @@ extern void fp_init_page(Page page, FpKind kind, uint32 bucket);
 extern void fp_clear(Page page);
 extern uint64 fp_base(Page page);
 extern FpEntry fp_get(Page page, unsigned i, uint64 base);
+extern ItemPointerData fp_row(Page page, unsigned i);
+extern unsigned fp_rows(Page page, ItemPointerData *rows);
 extern bool fp_fits(Page page, const FpEntry *entry);
 extern bool fp_make_fit(Page page, const FpEntry *entry, unsigned known, unsigned level);
 extern void fp_append(Page page, const FpEntry *entry);

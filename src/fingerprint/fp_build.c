@@ -34,6 +34,9 @@
 /* A bucket that is built has room for so many standard deviations of the number of its entries. */
 #define DEVIATIONS			2.5
 
+/* If so many rows do not go to posting pages, by an estimate, then all are counted. */
+#define MOST				0.95
+
 /* Hashes that are kept to find out how often keys are repeated. */
 #define SAMPLE				32768
 
@@ -172,8 +175,8 @@ compare_hashes(const void *a, const void *b)
 /* How keys are repeated, by the sample. */
 typedef struct Repetition
 {
-	double		hot;			/* share of rows whose keys go to posting pages */
-	double		cluster;		/* of the other rows: how many have the same key as a row, on average */
+	double		rows;			/* that do not go to posting pages */
+	double		cluster;		/* how many of them have the same key as one of them, on average */
 } Repetition;
 
 static Repetition
@@ -198,9 +201,7 @@ find_repetition(Build *build)
 			start = i;
 		}
 	}
-	if (rows == 0)
-		return (Repetition) {build->n_sample > 0 ? 1 : 0, 1};
-	return (Repetition) {1 - rows / build->n_sample, squares / rows};
+	return (Repetition) {rows * ((double) build->sample_mask + 1), rows == 0 ? 1 : squares / rows};
 }
 
 /* How many entries an empty page of a level has room for. */
@@ -224,7 +225,7 @@ static void
 choose_size(Build *build)
 {
 	Repetition	repetition = find_repetition(build);
-	double		entries = build->rows * (1 - repetition.hot);
+	double		entries = repetition.rows > MOST * build->rows ? build->rows : repetition.rows;
 	double		d = DEVIATIONS * sqrt(repetition.cluster);
 
 	for (build->step = 0; fp_level(build->step) < FP_MAX_LEVEL; build->step++)

@@ -177,7 +177,7 @@ fp_init_page(Page page, FpKind kind, uint32 bucket)
  * ----------------------------------------------------------------
  */
 
-static uint64
+static inline uint64
 mask(unsigned bits)
 {
 	return bits >= 64 ? PG_UINT64_MAX : (UINT64CONST(1) << bits) - 1;
@@ -190,7 +190,7 @@ bits_of(uint32 number)
 	return number == 0 ? 0 : (unsigned) pg_leftmost_one_pos32(number) + 1;
 }
 
-static uint64
+static inline uint64
 get_rest(Page page, unsigned i)
 {
 	unsigned	bytes = fp_header(page)->rest_bytes;
@@ -251,6 +251,30 @@ fp_get(Page page, unsigned i, uint64 base)
 	rest >>= header->block_bits;
 	entry.hash = base | rest << header->low_bit | (uint64) fp_tags(page)[i] << FP_TAG_SHIFT;
 	return entry;
+}
+
+/* Return the address of an entry; that of a reference has offset 0. */
+ItemPointerData
+fp_row(Page page, unsigned i)
+{
+	const FpPage *header = fp_header(page);
+	uint64		rest = get_rest(page, i);
+	ItemPointerData row;
+
+	ItemPointerSet(&row, (BlockNumber) (rest >> header->offset_bits & mask(header->block_bits)),
+				   (OffsetNumber) (rest & mask(header->offset_bits)));
+	return row;
+}
+
+/* Decode the addresses of all entries; returns their number. */
+unsigned
+fp_rows(Page page, ItemPointerData *rows)
+{
+	unsigned	n = fp_count(page);
+
+	for (unsigned i = 0; i < n; i++)
+		rows[i] = fp_row(page, i);
+	return n;
 }
 
 /* Can the page, as it is encoded, hold the address of this entry? */

@@ -106,20 +106,26 @@ compare_rows(const void *a, const void *b)
 	return ItemPointerCompare((ItemPointer) a, (ItemPointer) b);
 }
 
+/* Add rows that the scan has not returned yet. */
 static void
-add_row(FpScan *scan, const FpEntry *entry)
+add_rows(FpScan *scan, const ItemPointerData *rows, unsigned n)
 {
-	ItemPointerData row;
-
-	ItemPointerSet(&row, entry->block, entry->offset);
-	if (scan->n_sorted > 0 && bsearch(&row, scan->returned, scan->n_sorted, sizeof(row), compare_rows) != NULL)
-		return;
-	if (scan->n_rows == scan->room)
+	if (scan->n_rows + (int) n > scan->room)
 	{
-		scan->room *= 2;
+		scan->room = Max(scan->room * 2, scan->n_rows + (int) n);
 		scan->rows = repalloc_huge(scan->rows, scan->room * sizeof(ItemPointerData));
 	}
-	scan->rows[scan->n_rows++] = row;
+	if (likely(scan->n_sorted == 0))
+	{
+		memcpy(scan->rows + scan->n_rows, rows, n * sizeof(ItemPointerData));
+		scan->n_rows += (int) n;
+		return;
+	}
+	for (unsigned i = 0; i < n; i++)
+	{
+		if (bsearch(&rows[i], scan->returned, scan->n_sorted, sizeof(ItemPointerData), compare_rows) == NULL)
+			scan->rows[scan->n_rows++] = rows[i];
+	}
 }
 
 static void
@@ -145,14 +151,9 @@ add_link(FpScan *scan, BlockNumber block, uint32 generation)
 static void
 add_posting(FpScan *scan, Page page)
 {
-	unsigned	n = fp_count(page);
+	ItemPointerData rows[FP_CAPACITY];
 
-	for (unsigned i = 0; i < n; i++)
-	{
-		FpEntry		entry = fp_get(page, i, 0);
-
-		add_row(scan, &entry);
-	}
+	add_rows(scan, rows, fp_rows(page, rows));
 	add_link(scan, fp_header(page)->next, fp_header(page)->next_generation);
 }
 
@@ -161,22 +162,26 @@ static void
 add_matches(FpScan *scan, Relation index, Page page)
 {
 	uint16		found[FP_CAPACITY];
+	ItemPointerData rows[FP_CAPACITY];
 	unsigned	n = fp_match(page, scan->hash, found);
+	unsigned	n_rows = 0;
 
 	for (unsigned i = 0; i < n; i++)
 	{
-		FpEntry		entry = fp_get(page, found[i], 0);
+		ItemPointerData row = fp_row(page, found[i]);
 
-		if (entry.offset != InvalidOffsetNumber)
-			add_row(scan, &entry);
+		if (ItemPointerGetOffsetNumberNoCheck(&row) != InvalidOffsetNumber)
+			rows[n_rows++] = row;
 		else
 		{
-			Buffer		posting = fp_read_chained(index, entry.block, FP_POSTING, BUFFER_LOCK_SHARE, NULL);
+			Buffer		posting = fp_read_chained(index, ItemPointerGetBlockNumberNoCheck(&row), FP_POSTING,
+												  BUFFER_LOCK_SHARE, NULL);
 
 			add_posting(scan, BufferGetPage(posting));
 			UnlockReleaseBuffer(posting);
 		}
 	}
+	add_rows(scan, rows, n_rows);
 }
 
 static void

@@ -29,18 +29,15 @@ static void
 clean_page(Vacuum *vacuum, Buffer buffer)
 {
 	Page		page = BufferGetPage(buffer);
+	ItemPointerData rows[FP_CAPACITY];
 	uint16		numbers[FP_CAPACITY];
 	unsigned	n = 0;
 
-	for (unsigned i = fp_count(page); i-- > 0;)
+	for (unsigned i = fp_rows(page, rows); i-- > 0;)
 	{
-		FpEntry		entry = fp_get(page, i, 0);
-		ItemPointerData row;
-
-		if (entry.offset == InvalidOffsetNumber)
+		if (ItemPointerGetOffsetNumberNoCheck(&rows[i]) == InvalidOffsetNumber)
 			continue;
-		ItemPointerSet(&row, entry.block, entry.offset);
-		if (vacuum->callback(&row, vacuum->state))
+		if (vacuum->callback(&rows[i], vacuum->state))
 			numbers[n++] = (uint16) i;
 		else
 			vacuum->remaining++;
