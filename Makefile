@@ -23,7 +23,7 @@ OBJS = bloomfilter.o $(CORE) src/server.o \
        src/io.o src/planner.o \
        src/index/index_key.o src/index/handler.o src/index/page.o src/index/layers.o src/index/build.o src/index/insert.o \
        src/index/index_probe.o src/index/index_scan.o src/index/cost.o \
-       src/index/trust.o src/index/table_lookup.o src/index/find.o src/index/inspect.o \
+       src/index/trust.o src/index/table_lookup.o src/index/find.o src/index/inspected.o src/index/inspect.o \
        src/fingerprint/fp_handler.o src/fingerprint/fp_address.o src/fingerprint/fp_page.o src/fingerprint/fp_bucket.o \
        src/fingerprint/fp_grow.o src/fingerprint/fp_build.o src/fingerprint/fp_scan.o src/fingerprint/fp_vacuum.o \
        src/fingerprint/fp_inspect.o \

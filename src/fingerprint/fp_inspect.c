@@ -25,57 +25,13 @@
 #include "utils/snapmgr.h"
 #include "utils/tuplesort.h"
 
-#include "../index/trust.h"
+#include "../index/inspected.h"
 
 /* A share of overflow pages that calls for REINDEX. */
 #define MUCH_OVERFLOW		0.2
 
 /* The operator < of bigint. */
 #define INT8_LESS			412
-
-/* An index and its table, locked; the current user may read the table. */
-typedef struct Inspected
-{
-	Relation	heap;
-	Relation	index;
-} Inspected;
-
-static Inspected
-inspect_open(Oid oid)
-{
-	Oid			table = IndexGetRelation(oid, true);
-	Inspected	inspected;
-
-	if (!OidIsValid(table))
-		ereport(ERROR,
-				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-				 errmsg("OID %u is not that of an index", oid)));
-	inspected.heap = table_open(table, AccessShareLock);
-	inspected.index = index_open(oid, AccessShareLock);
-	if (!fp_is(inspected.index))
-		ereport(ERROR,
-				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-				 errmsg("\"%s\" is not a fingerprint index with a file", RelationGetRelationName(inspected.index))));
-	trust_check_may_read(inspected.heap, trust_index_columns(inspected.index));
-	trust_check_readable(inspected.heap);
-	if (trust_row_security(table))
-		ereport(ERROR,
-				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-				 errmsg("index \"%s\" cannot be inspected when row-level security applies",
-						RelationGetRelationName(inspected.index))));
-	if (!inspected.index->rd_index->indisready)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("index \"%s\" is not built yet", RelationGetRelationName(inspected.index))));
-	return inspected;
-}
-
-static void
-inspect_close(Inspected inspected)
-{
-	index_close(inspected.index, NoLock);
-	table_close(inspected.heap, NoLock);
-}
 
 /* ----------------------------------------------------------------
  * Walking over all entries
@@ -254,7 +210,7 @@ PG_FUNCTION_INFO_V1(fingerprint_stats);
 Datum
 fingerprint_stats(PG_FUNCTION_ARGS)
 {
-	Inspected	inspected = inspect_open(PG_GETARG_OID(0));
+	Inspected	inspected = inspected_open(PG_GETARG_OID(0), "fingerprint");
 	Walk		walk = {inspected.index};
 	FpMeta		meta = fp_read_meta(inspected.index);
 	KeyClass	class = index_key_class(&meta.class);
@@ -286,7 +242,7 @@ fingerprint_stats(PG_FUNCTION_ARGS)
 		values[8] = CStringGetTextDatum("consider a btree: many keys are repeated");
 	else
 		nulls[8] = true;
-	inspect_close(inspected);
+	inspected_close(inspected);
 	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values, nulls)));
 }
 
@@ -360,26 +316,18 @@ is_used(Relation heap, uint64 tid, Buffer *buffer)
 	return used;
 }
 
-/*
- * Compare the index with the table, whose rows do not change meanwhile.  Expressions and the
- * predicate of the index are the owner's code: they run with the owner's rights, as when the
- * index is built.
- */
+/* Compare the index with the table, whose rows do not change meanwhile. */
 PG_FUNCTION_INFO_V1(fingerprint_check);
 Datum
 fingerprint_check(PG_FUNCTION_ARGS)
 {
-	Inspected	inspected = inspect_open(PG_GETARG_OID(0));
+	Inspected	inspected = inspected_open(PG_GETARG_OID(0), "fingerprint");
 	TupleDesc	desc;
 	TupleDesc	sort_desc = CreateTemplateTupleDesc(3);
 	Walk		walk = {inspected.index};
 	Rows		rows = {0};
 	Snapshot	snapshot;
 	IndexKeyClass class;
-	struct IndexInfo *info;
-	Oid			user;
-	int			security;
-	int			settings;
 	TupleTableSlot *slots[2];
 	uint64		entry_tid;
 	uint64		entry_hash;
@@ -415,20 +363,11 @@ fingerprint_check(PG_FUNCTION_ARGS)
 	tuplesort_performsort(walk.sort);
 
 	snapshot = RegisterSnapshot(GetLatestSnapshot());
-	settings = NewGUCNestLevel();
-	GetUserIdAndSecContext(&user, &security);
-	SetUserIdAndSecContext(inspected.heap->rd_rel->relowner, security | SECURITY_RESTRICTED_OPERATION);
-	bf_restrict_search_path();
-	info = BuildIndexInfo(inspected.index);
 	class = fp_meta(inspected.index)->class;
 	index_key_class_check(inspected.index, &class, FP_META_BLOCK);
 	rows.hasher = index_key_hasher(inspected.index, CurrentMemoryContext);
 	rows.sort = begin_sort(sort_desc);
-	info->ii_Concurrent = true; /* to use our snapshot */
-	table_index_build_scan(inspected.heap, inspected.index, info, true, false, collect_row, &rows,
-						   table_beginscan_strat(inspected.heap, snapshot, 0, NULL, true, true));
-	AtEOXact_GUC(false, settings);
-	SetUserIdAndSecContext(user, security);
+	inspected_scan(inspected, snapshot, collect_row, &rows);
 	UnregisterSnapshot(snapshot);
 	tuplesort_performsort(rows.sort);
 
@@ -470,7 +409,7 @@ fingerprint_check(PG_FUNCTION_ARGS)
 	tuplesort_end(walk.sort);
 	tuplesort_end(rows.sort);
 	UnlockRelation(inspected.heap, ShareLock);
-	inspect_close(inspected);
+	inspected_close(inspected);
 	values[0] = Int64GetDatum(missing);
 	values[1] = Int64GetDatum(dangling);
 	values[2] = Int64GetDatum(repeated);

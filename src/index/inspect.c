@@ -25,59 +25,12 @@
 #include "../server.h"
 #include "../value.h"
 #include "index.h"
+#include "inspected.h"
 #include "trust.h"
 
 /* The share of stale keys, and the number of layers, for which REINDEX is advised. */
 #define MUCH_STALE		0.3
 #define MANY_LAYERS		3
-
-/* ----------------------------------------------------------------
- * Opening an index
- * ----------------------------------------------------------------
- */
-
-/* An index and its table, both locked, that the current user may read. */
-typedef struct Inspected
-{
-	Relation	heap;
-	Relation	index;
-} Inspected;
-
-/* Open an index, and raise an error if it cannot be inspected. */
-static Inspected
-inspect_open(Oid oid)
-{
-	Oid			table = IndexGetRelation(oid, true);
-	Inspected	inspected;
-
-	if (!OidIsValid(table))
-		ereport(ERROR,
-				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-				 get_rel_name(oid) == NULL ? errmsg("index with OID %u does not exist", oid) :
-				 errmsg("\"%s\" is not an index", get_rel_name(oid))));
-	inspected.heap = table_open(table, AccessShareLock);
-	inspected.index = index_open(oid, AccessShareLock);
-	if (inspected.index->rd_rel->relkind == RELKIND_PARTITIONED_INDEX)
-		ereport(ERROR,
-				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-				 errmsg("\"%s\" is a partitioned index", RelationGetRelationName(inspected.index)),
-				 errhint("Specify the index of a partition; SELECT relid FROM pg_partition_tree('%s') WHERE isleaf lists them.",
-						 RelationGetRelationName(inspected.index))));
-	if (!bfindex_is(inspected.index))
-		ereport(ERROR,
-				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-				 errmsg("\"%s\" is not a bloomfilter index", RelationGetRelationName(inspected.index))));
-	trust_check_may_inspect(inspected.heap, inspected.index);
-	return inspected;
-}
-
-/* Close an index, but keep the locks until the end of the transaction. */
-static void
-inspect_close(Inspected inspected)
-{
-	index_close(inspected.index, NoLock);
-	table_close(inspected.heap, NoLock);
-}
 
 /* ----------------------------------------------------------------
  * Statistics
@@ -154,7 +107,7 @@ PG_FUNCTION_INFO_V1(bloom_index_stats);
 Datum
 bloom_index_stats(PG_FUNCTION_ARGS)
 {
-	Inspected	inspected = inspect_open(PG_GETARG_OID(0));
+	Inspected	inspected = inspected_open(PG_GETARG_OID(0), "bloomfilter");
 	BfindexMeta meta = bfindex_read_meta(inspected.index);
 	KeyClass	class = index_key_class(&meta.class);
 	LayerStats	all = {0};
@@ -200,7 +153,7 @@ bloom_index_stats(PG_FUNCTION_ARGS)
 		values[9] = CStringGetTextDatum("REINDEX INDEX CONCURRENTLY: a single layer would take less space and time");
 	else
 		nulls[9] = true;
-	inspect_close(inspected);
+	inspected_close(inspected);
 	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values, nulls)));
 }
 
@@ -226,39 +179,21 @@ check_row(Relation index, ItemPointer tid, Datum *values, bool *isnull, bool ali
 		state->missing++;
 }
 
-/*
- * Look up every row that a new snapshot sees, and return the number of rows whose key is
- * missing.  Expressions and predicates of the index run with the privileges of the table's
- * owner in a restricted context, as when the index is built.
- */
+/* Look up every row that a new snapshot sees, and return the number of rows whose key is missing. */
 PG_FUNCTION_INFO_V1(bloom_index_check);
 Datum
 bloom_index_check(PG_FUNCTION_ARGS)
 {
-	Inspected	inspected = inspect_open(PG_GETARG_OID(0));
+	Inspected	inspected = inspected_open(PG_GETARG_OID(0), "bloomfilter");
 	Snapshot	snapshot = RegisterSnapshot(GetTransactionSnapshot());
-	struct IndexInfo *info;
 	CheckState	state = {0};
-	Oid			user;
-	int			security;
-	int			settings = NewGUCNestLevel();
 
 	trust_check_snapshot(inspected.index, snapshot);
-	GetUserIdAndSecContext(&user, &security);
-	SetUserIdAndSecContext(inspected.heap->rd_rel->relowner, security | SECURITY_RESTRICTED_OPERATION);
-	bf_restrict_search_path();
-	info = BuildIndexInfo(inspected.index); /* evaluates constants */
 	bfindex_check_class(inspected.index);
 	state.hasher = index_key_hasher(inspected.index, CurrentMemoryContext);
-	info->ii_Concurrent = true; /* to use our snapshot */
-	info->ii_Unique = false;
-	info->ii_ExclusionOps = NULL;
-	table_index_build_scan(inspected.heap, inspected.index, info, true, false, check_row, &state,
-						   table_beginscan_strat(inspected.heap, snapshot, 0, NULL, true, true));
-	AtEOXact_GUC(false, settings);
-	SetUserIdAndSecContext(user, security);
+	inspected_scan(inspected, snapshot, check_row, &state);
 	UnregisterSnapshot(snapshot);
-	inspect_close(inspected);
+	inspected_close(inspected);
 	PG_RETURN_INT64(state.missing);
 }
 
@@ -309,7 +244,7 @@ PG_FUNCTION_INFO_V1(bloom_index_export);
 Datum
 bloom_index_export(PG_FUNCTION_ARGS)
 {
-	Inspected	inspected = inspect_open(PG_GETARG_OID(0));
+	Inspected	inspected = inspected_open(PG_GETARG_OID(0), "bloomfilter");
 	BfindexMeta meta = bfindex_read_meta(inspected.index);
 	bf_filter	filter;
 	struct varlena *image;
@@ -337,6 +272,6 @@ bloom_index_export(PG_FUNCTION_ARGS)
 	bf_filter_write(&filter, (uint8 *) VARDATA(image), VARSIZE(image) - VARHDRSZ);
 	for (unsigned i = 0; i < meta.layers; i++)
 		export_layer(inspected.index, &meta.layer[i], i, filter.layer[i].data);
-	inspect_close(inspected);
+	inspected_close(inspected);
 	PG_RETURN_POINTER(image);
 }
