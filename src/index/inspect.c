@@ -61,7 +61,7 @@ inspect_open(Oid oid)
 		ereport(ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
 				 errmsg("\"%s\" is a partitioned index", RelationGetRelationName(inspected.index)),
-				 errhint("Specify the index of a partition; SELECT relid FROM pg_partition_tree('%s') WHERE isleaf lists them.",
+				 errhint("Specify the index of a partition, as listed by SELECT relid FROM pg_partition_tree('%s') WHERE isleaf.",
 						 RelationGetRelationName(inspected.index))));
 	if (!bfindex_is(inspected.index))
 		ereport(ERROR,
