@@ -21,7 +21,7 @@ struct structure
 	void		(*make) (structure *s);
 	void		(*add) (structure *s, uint64_t hash);
 	void		(*finish) (structure *s);	/* if it must be finished before
-											 * it can be asked */
+											 * it can be probed */
 	bool		(*contains) (const structure *s, uint64_t hash);
 	void		(*delete) (structure *s, uint64_t hash);
 	uint64_t	n;

@@ -131,16 +131,16 @@ sub cache_penetration
 	{
 		for my $what ('missing', 'existing')
 		{
-			my $asked = $what eq 'missing' ? '1% exist' : 'all exist';
+			my $probed = $what eq 'missing' ? '1% exist' : 'all exist';
 
 			for my $name ('primary key only', 'filter first')
 			{
 				my $sql = "SELECT count(p.sku) FROM $what, LATERAL $way{$name}(skus) p";
 				my $peer = $name eq 'filter first' ? 'primary key only' : undef;
 
-				$progress->("$recipe: $name, $asked");
-				measured("$asked: $name", 'us CPU per key', (recipe_cpu($batches * 1000, [ split /; /, $loop ], $sql))[0], $peer && "$asked: $peer");
-				measured("$asked: $name, buffers", 'buffers per key', buffers($loop, $sql) / $batches / 1000, $peer && "$asked: $peer, buffers");
+				$progress->("$recipe: $name, $probed");
+				measured("$probed: $name", 'us CPU per key', (recipe_cpu($batches * 1000, [ split /; /, $loop ], $sql))[0], $peer && "$probed: $peer");
+				measured("$probed: $name, buffers", 'buffers per key', buffers($loop, $sql) / $batches / 1000, $peer && "$probed: $peer, buffers");
 			}
 		}
 		for my $name ('primary key only', 'filter first')
@@ -245,7 +245,7 @@ sub coupons
 sub changes
 {
 	my $keys = recipe_rows(4_000_000, 20_000);
-	my $asked = recipe_rows(200_000, 20_000);
+	my $probed = recipe_rows(200_000, 20_000);
 	my $count = 8 * recipe_rows(2500, 1250);
 	my @checked;
 	my %way = (
@@ -258,20 +258,20 @@ sub changes
 		   ALTER TABLE exact_key ADD PRIMARY KEY (key);
 		   UPDATE blocked_filter SET keys = (SELECT bloom_agg(key, ($keys * 1.1)::bigint, 0.001) FROM exact_key);
 		   CREATE TABLE written_filter AS TABLE blocked_filter;
-		   CREATE TABLE asked AS SELECT substr(md5('asked ' || n), 1, 16) AS key FROM generate_series(1, $asked) n;
+		   CREATE TABLE asked AS SELECT substr(md5('asked ' || n), 1, 16) AS key FROM generate_series(1, $probed) n;
 		   INSERT INTO blocked_change SELECT 'change ' || n FROM generate_series(1, 1000) n");
 	query("VACUUM (FREEZE, ANALYZE) $_") for 'exact_key', 'blocked_filter', 'blocked_change', 'written_filter', 'asked';
 	measured('size: exact table', 'MB', megabytes(q{pg_total_relation_size('exact_key')}));
 	measured('size: filter', 'MB', megabytes('(bloom_stats(keys)).bytes FROM blocked_filter'), 'size: exact table');
 	for my $round (1 .. $rounds)
 	{
-		my $scan = (recipe_cpu($asked, [], 'SELECT count(key) FROM asked'))[0];
+		my $scan = (recipe_cpu($probed, [], 'SELECT count(key) FROM asked'))[0];
 		my $loop = 'SET enable_hashjoin = off; SET enable_mergejoin = off; SET enable_seqscan = off';
 
 		measured('absent keys, in bulk: exact table', 'us CPU per key',
-			(recipe_cpu($asked, [ split /; /, $loop ], 'SELECT count(*) FROM asked a WHERE EXISTS (SELECT FROM exact_key e WHERE e.key = a.key)'))[0] - $scan);
+			(recipe_cpu($probed, [ split /; /, $loop ], 'SELECT count(*) FROM asked a WHERE EXISTS (SELECT FROM exact_key e WHERE e.key = a.key)'))[0] - $scan);
 		measured('absent keys, in bulk: filter and changes', 'us CPU per key',
-			(recipe_cpu($asked, [], 'SELECT count(*) FROM asked a WHERE bloom_contains((SELECT keys FROM blocked_filter), key) OR EXISTS (SELECT FROM blocked_change c WHERE c.key = a.key)'))[0] - $scan,
+			(recipe_cpu($probed, [], 'SELECT count(*) FROM asked a WHERE bloom_contains((SELECT keys FROM blocked_filter), key) OR EXISTS (SELECT FROM blocked_change c WHERE c.key = a.key)'))[0] - $scan,
 			'absent keys, in bulk: exact table');
 		for my $name ('exact table', 'changes, one fold per 10,000', 'filter written per key')
 		{
@@ -356,16 +356,16 @@ sub seen_feed
 	measured("size: $_", 'KB per user', query("SELECT pg_total_relation_size('$table{$_}')") / $users / 1000, $_ eq 'rows' ? undef : 'size: rows') for @names;
 	for my $round (1 .. $rounds)
 	{
-		my @asked = split /\n/, query("SELECT 1 + (p * 7919) % $users || ', ''{' || string_agg((hashint8extended(p * 1000 + n, 2) & 1073741823)::text, ',') || '}''' FROM generate_series(1, $pages) p, generate_series(1, 200) n GROUP BY p");
+		my @probed = split /\n/, query("SELECT 1 + (p * 7919) % $users || ', ''{' || string_agg((hashint8extended(p * 1000 + n, 2) & 1073741823)::text, ',') || '}''' FROM generate_series(1, $pages) p, generate_series(1, 200) n GROUP BY p");
 		my @added = split /\n/, query("SELECT 1 + (p * 7919) % $users || ', ''{' || string_agg((hashint8extended(p * 1000 + n, 100 + $round) & 1073741823)::text, ',') || '}''' FROM generate_series(1, $pages) p, generate_series(1, 20) n GROUP BY p");
 
 		for my $name (@names)
 		{
-			my ($ask, $add) = @{ $way{$name} };
+			my ($probe, $add) = @{ $way{$name} };
 
 			$progress->("$recipe: $name");
 			measured("page of 200 candidates: $name", 'us CPU',
-				(recipe_cpu($pages, [ "PREPARE q(bigint, bigint[], int) AS $ask", "EXECUTE q(1, '{}', 1)" ], map { "EXECUTE q($_, 20)" } @asked))[0], $name eq 'rows' ? undef : 'page of 200 candidates: rows');
+				(recipe_cpu($pages, [ "PREPARE q(bigint, bigint[], int) AS $probe", "EXECUTE q(1, '{}', 1)" ], map { "EXECUTE q($_, 20)" } @probed))[0], $name eq 'rows' ? undef : 'page of 200 candidates: rows');
 			my ($time, $wal) = recipe_cpu($pages, [ "PREPARE a(bigint, bigint[]) AS $add" ], map { "EXECUTE a($_)" } @added);
 			measured("adding 20 items: $name", 'us CPU', $time, $name eq 'rows' ? undef : 'adding 20 items: rows');
 			measured("adding 20 items: $name, WAL", 'bytes', $wal, $name eq 'rows' ? undef : 'adding 20 items: rows, WAL');
@@ -557,7 +557,7 @@ sub days_and_months
 {
 	my $users = recipe_rows(500_000, 5000);
 	my $daily = int($users / 5);
-	my $asked = recipe_rows(200_000, 5000);
+	my $probed = recipe_rows(200_000, 5000);
 	my $merge = (from_page('days-and-months', 'PREPARE night') =~ /AS\n(.*?);/s)[0];
 
 	query("CREATE TABLE exact_day AS SELECT DISTINCT (hashint8extended(n, d) & 2147483647) % $users AS user_id, date '2026-01-01' + d AS day FROM generate_series(0, 33) d, generate_series(1, $daily) n;
@@ -568,7 +568,7 @@ sub days_and_months
 		   INSERT INTO active_month SELECT '2026-01-30', cuckoo_merge_agg(users) FROM active_day WHERE day <= '2026-01-30';
 		   CREATE TABLE bloom_month AS SELECT bloom_union_agg(bloom_users) AS users FROM active_day WHERE day <= '2026-01-30';
 		   CREATE TABLE exact_month (user_id bigint, days bigint);
-		   CREATE TABLE asked AS SELECT n AS user_id FROM generate_series($users - $asked / 2, $users + $asked / 2) n");
+		   CREATE TABLE asked AS SELECT n AS user_id FROM generate_series($users - $probed / 2, $users + $probed / 2) n");
 	query("VACUUM (FREEZE, ANALYZE) $_") for 'exact_day', 'active_day', 'active_month', 'bloom_month', 'asked';
 	measured('size: rows with a primary key', 'MB', megabytes(q{pg_total_relation_size('exact_day')}) * 30 / 34);
 	measured('size: cuckoo, 30 days and their sum', 'MB', megabytes(q{sum(b) FROM (SELECT (cuckoo_stats(users)).bytes AS b FROM active_day WHERE day <= '2026-01-30' UNION ALL SELECT (cuckoo_stats(users)).bytes FROM active_month) x}),
@@ -579,7 +579,7 @@ sub days_and_months
 	{
 		my $day = "date '2026-01-31'";
 		my $again = "UPDATE active_month SET up_to = '2026-01-30', users = (SELECT cuckoo_merge_agg(users) FROM active_day WHERE day <= '2026-01-30')";
-		my $scan = (recipe_cpu($asked, [], 'SELECT count(user_id) FROM asked'))[0];
+		my $scan = (recipe_cpu($probed, [], 'SELECT count(user_id) FROM asked'))[0];
 		my $loop = 'SET enable_hashjoin = off; SET enable_mergejoin = off; SET enable_seqscan = off';
 
 		$progress->("$recipe: round $round");
@@ -598,8 +598,8 @@ sub days_and_months
 		}
 		die "a user is counted too low\n" if query("SELECT count(*) FROM (SELECT user_id, count(*) AS days FROM exact_day WHERE day BETWEEN $day - 29 AND $day GROUP BY user_id) e, active_month m WHERE cuckoo_count(m.users, user_id) < days");
 		measured('days per user, in bulk: primary key', 'us CPU per user',
-			(recipe_cpu($asked, [ split /; /, $loop ], "SELECT sum(n) FROM asked a, LATERAL (SELECT count(*) AS n FROM exact_day e WHERE e.user_id = a.user_id AND day BETWEEN $day - 29 AND $day) c"))[0] - $scan);
-		measured('days per user, in bulk: cuckoo', 'us CPU per user', (recipe_cpu($asked, [], 'SELECT sum(cuckoo_count((SELECT users FROM active_month), user_id)) FROM asked'))[0] - $scan,
+			(recipe_cpu($probed, [ split /; /, $loop ], "SELECT sum(n) FROM asked a, LATERAL (SELECT count(*) AS n FROM exact_day e WHERE e.user_id = a.user_id AND day BETWEEN $day - 29 AND $day) c"))[0] - $scan);
+		measured('days per user, in bulk: cuckoo', 'us CPU per user', (recipe_cpu($probed, [], 'SELECT sum(cuckoo_count((SELECT users FROM active_month), user_id)) FROM asked'))[0] - $scan,
 			'days per user, in bulk: primary key');
 	}
 	return;

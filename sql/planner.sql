@@ -34,9 +34,9 @@ CREATE TABLE facts AS
 ALTER TABLE facts ALTER id SET STATISTICS 400, ALTER uniform SET STATISTICS 400, ALTER skewed SET STATISTICS 400, ALTER word SET STATISTICS 400, ALTER sparse SET STATISTICS 400;
 ANALYZE facts;
 SELECT name, clause, estimated BETWEEN actual / 2 AND actual * 2 AS within_2x
-FROM (VALUES ('1 % of uniform', 'n % 100 = 0', 'uniform'), ('10 % of uniform', 'n % 10 = 0', 'uniform'), ('90 % of uniform', 'n % 10 > 0', 'uniform'),
+FROM (VALUES ('1% of uniform', 'n % 100 = 0', 'uniform'), ('10% of uniform', 'n % 10 = 0', 'uniform'), ('90% of uniform', 'n % 10 > 0', 'uniform'),
              ('all of uniform', 'true', 'uniform'), ('head of skewed', 'n < 10', 'skewed'), ('tail of skewed', 'n > 5000', 'skewed'),
-             ('1 % of skewed', 'n % 100 = 7', 'skewed'), ('with NULLs', 'n < 250', 'sparse'), ('of a unique column', 'n % 50 = 0', 'id')) v(name, clause, col),
+             ('1% of skewed', 'n % 100 = 7', 'skewed'), ('with NULLs', 'n < 250', 'sparse'), ('of a unique column', 'n % 50 = 0', 'id')) v(name, clause, col),
 LATERAL (SELECT bloom_agg(n) AS f FROM generate_series(0, 9999) n WHERE CASE clause WHEN 'n % 100 = 0' THEN n % 100 = 0 WHEN 'n % 10 = 0' THEN n % 10 = 0 WHEN 'n % 10 > 0' THEN n % 10 > 0
          WHEN 'true' THEN true WHEN 'n < 10' THEN n >= 0 AND n < 10 WHEN 'n > 5000' THEN n > 5000 WHEN 'n % 100 = 7' THEN n % 100 = 7 WHEN 'n < 250' THEN n >= 0 AND n < 250
          ELSE n % 50 = 0 END) made,

@@ -190,7 +190,7 @@ aggregate_check_state(struct varlena *image)
 
 	Assert(is_state((Pointer) image));
 	if (VARSIZE(image) < offsetof(State, data) || (state->kind != 'B' && state->kind != 'C'))
-		bf_fail(server_host(NULL), BF_FAIL_DAMAGED, 0, "It has the mark of an aggregate state, but is not one.");
+		bf_fail(server_host(NULL), BF_FAIL_DAMAGED, 0, "It is marked as an aggregate state, but its contents are not those of one.");
 	class = state_class(state);
 	if (VARSIZE(image) < offsetof(State, data) + (state->name_length + 7) / 8 * 8 ||
 		state->count > state_room(state) || state->sorted > state->count ||
@@ -346,7 +346,7 @@ refuse_other_parameters(void)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-			 errmsg("capacity and false-positive probability must be the same for all rows of an aggregate"),
+			 errmsg("capacity and false-positive probability must be the same for all rows of a group"),
 			 errhint("Use constants, or add the columns that they depend on to GROUP BY.")));
 }
 

@@ -22,11 +22,16 @@
 static void
 get_size_parameters(FunctionCallInfo fcinfo, uint16 kind, int64 *capacity, double *fpp)
 {
-	if (PG_ARGISNULL(0) || PG_ARGISNULL(1))
+	if (PG_ARGISNULL(0))
 		ereport(ERROR,
 				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("capacity and false-positive probability must not be null"),
+				 errmsg("capacity must not be null"),
 				 errhint("If the number of keys is unknown, use %s_agg(key), which determines it.", value_type_name(kind))));
+	if (PG_ARGISNULL(1))
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("false-positive probability must not be null"),
+				 errhint("Omit the argument for the default of 0.01.")));
 	*capacity = PG_GETARG_INT64(0);
 	*fpp = PG_GETARG_FLOAT8(1);
 	value_check_capacity(*capacity);

@@ -34,11 +34,11 @@ filter_in(FunctionCallInfo fcinfo, uint16 kind)
 				   (errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
 					errmsg("invalid input syntax for type %s", value_type_name(kind)),
 					errdetail("The text has %zu characters; its length must be a multiple of four.", length),
-					errhint("Use the text that the database printed, unchanged.")));
+					errhint("Use the text that the server printed, unchanged.")));
 	if (n + VARHDRSZ > BF_MAX_BYTES)
 		bf_ereturn(fcinfo->context,
 				   (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-					errmsg("filter would need %zu bytes", n + VARHDRSZ),
+					errmsg("filter of %zu bytes is too large", n + VARHDRSZ),
 					errdetail("A filter can have at most " UINT64_FORMAT " bytes.", (uint64) BF_MAX_BYTES)));
 	image = value_allocate(n);
 	if (!bf_base64_decode(server_host(NULL), (uint8 *) VARDATA(image), string, length, &bad))
@@ -46,14 +46,14 @@ filter_in(FunctionCallInfo fcinfo, uint16 kind)
 				   (errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
 					errmsg("invalid input syntax for type %s", value_type_name(kind)),
 					errdetail("The character at position %zu is not valid base64.", bad + 1),
-					errhint("Use the text that the database printed, unchanged.")));
+					errhint("Use the text that the server printed, unchanged.")));
 	problem = value_validate(kind, (uint8 *) VARDATA(image), n);
 	if (problem != NULL)
 		bf_ereturn(fcinfo->context,
 				   (errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
-					errmsg("invalid input for type %s", value_type_name(kind)),
+					errmsg("invalid input syntax for type %s", value_type_name(kind)),
 					errdetail("%s", problem),
-					errhint("Use the text that the database printed, unchanged.")));
+					errhint("Use the text that the server printed, unchanged.")));
 	PG_RETURN_POINTER(image);
 }
 

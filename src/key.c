@@ -174,9 +174,9 @@ key_set_server(KeyType *type)
 	FmgrInfo   *proc;
 
 	if (type->typid == UNKNOWNOID)
-		key_refuse_type(type->typid, "A constant inside a row has no type of its own.", "Cast it, as in row(1, 'a'::text).");
+		key_refuse_type(type->typid, "A string literal or NULL inside a row has no type unless it is cast.", "Add a cast, as in row(1, 'a'::text).");
 	if (key_is_filter(type->typid))
-		key_refuse_type(type->typid, "Filters are sets of keys.",
+		key_refuse_type(type->typid, "A filter cannot be a key of another filter.",
 						"To combine filters, use bloom_union_agg, cuckoo_merge_agg or one of the set operations.");
 	if (!OidIsValid(entry->hash_extended_proc))
 		key_refuse_type(type->typid, "The type has no default hash operator class with a 64-bit hash function.",

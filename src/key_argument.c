@@ -112,8 +112,8 @@ key_check_text_expression(Node *node)
 		return;
 	ereport(ERROR,
 			(errcode(ERRCODE_DATATYPE_MISMATCH),
-			 errmsg("values of type %s cannot be keys of a filter", format_type_be(source)),
-			 errdetail("The key was implicitly cast to text, whose equality may differ from that of its type."),
+			 errmsg("key of type %s was implicitly cast to text", format_type_be(source)),
+			 errdetail("The equality of text may differ from that of type %s.", format_type_be(source)),
 			 errhint("Cast the key explicitly to a canonical form, for example lower(key::text).")));
 }
 

@@ -63,7 +63,7 @@ key_class_compare(const KeyClass *filter, const KeyClass *key)
 		ereport(ERROR,
 				(errcode(ERRCODE_DATATYPE_MISMATCH),
 				 errmsg("filter of class %s was built on a machine with a different byte order", key_class_label(&class)),
-				 errdetail("Keys of this class are hashed by the server's own functions, which depend on the byte order."),
+				 errdetail("Keys of this class are hashed by the hash function of their type, which depends on the byte order."),
 				 errhint("Build the filter again on this machine, or use keys of another type, such as text.")));
 	ereport(ERROR,
 			(errcode(ERRCODE_DATATYPE_MISMATCH),
@@ -88,6 +88,6 @@ key_class_check_same(const KeyClass *a, const KeyClass *b)
 						key_class_label(a), key_class_label(b)),
 				 a->code == b->code && a->scheme != b->scheme ?
 				 errdetail("They were built on machines with different byte orders.") :
-				 errdetail("A key of one class cannot be found in a filter of another."),
+				 errdetail("A filter holds keys of one class only."),
 				 errhint("Build both filters from keys of one type.")));
 }

@@ -160,7 +160,7 @@ key_refuse_nested_record(Oid typid)
 		ereport(ERROR,
 				(errcode(ERRCODE_DATATYPE_MISMATCH),
 				 errmsg("anonymous records inside other values cannot be keys of a filter"),
-				 errdetail("Their columns are not part of the key's type."),
+				 errdetail("The type of the key does not determine their columns."),
 				 errhint("Cast the inner record to a named composite type.")));
 }
 

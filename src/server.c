@@ -107,7 +107,9 @@ server_fail(bf_host host, bf_failure failure, uint64_t number, const char *detai
 					 failure == BF_FAIL_BYTES ? errmsg("filter would need " UINT64_FORMAT " bytes", number) :
 					 errmsg("filter is full and would need " UINT64_FORMAT " bytes to grow", number),
 					 errdetail("A filter can have at most " UINT64_FORMAT " bytes.", (uint64) BF_MAX_BYTES),
-					 errhint("Use a higher false-positive probability, or split the keys over several filters.")));
+					 failure == BF_FAIL_BYTES ?
+					 errhint("Use a higher false-positive probability, or split the keys over several filters.") :
+					 errhint("Build a new filter with a higher false-positive probability, or split the keys over several filters.")));
 			break;
 		case BF_FAIL_LAYERS:
 			ereport(ERROR,
@@ -128,7 +130,8 @@ server_fail(bf_host host, bf_failure failure, uint64_t number, const char *detai
 			ereport(ERROR,
 					(errcode(ERRCODE_DATA_CORRUPTED),
 					 errmsg("filter is damaged"),
-					 errdetail("%s", detail)));
+					 errdetail("%s", detail),
+					 errhint("Build the filter again.")));
 			break;
 	}
 }

@@ -116,17 +116,17 @@ sets_intersect(bf_mutable *filter, const bf_filter *other)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("filters with several layers cannot be intersected"),
-				 errdetail("One has %d layers, the other %d; a key may be in different layers of the two.",
+				 errdetail("The filters have %d and %d layers. Only filters with one layer can be intersected.",
 						   (int) filter->bloom.layers, other->layers),
 				 errhint("Build both filters with a capacity that is sufficient for either, as in bloom_agg(key, capacity, fpp).")));
 	if (!bf_shape_equal(shape, layer->shape))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("filters of different geometry cannot be intersected"),
-				 errdetail("One has " UINT64_FORMAT " bits with %d hashes, the other " UINT64_FORMAT " bits with %d hashes.",
-						   shape.words * 64, shape.groups * shape.probes,
-						   layer->shape.words * 64, layer->shape.groups * layer->shape.probes),
-				 errhint("Build both filters in the same way with the same parameters, as in bloom_agg(key, capacity, fpp); bloom_new() reserves bits for growth unless growth is 0.")));
+				 errdetail("The filters have " UINT64_FORMAT " and " UINT64_FORMAT " bits, and %d and %d hashes per key. Filters made by bloom_new() reserve bits for growth unless growth is 0.",
+						   shape.words * 64, layer->shape.words * 64,
+						   shape.groups * shape.probes, layer->shape.groups * layer->shape.probes),
+				 errhint("Build both filters in the same way with the same parameters, as in bloom_agg(key, capacity, fpp).")));
 	bf_bloom_intersect(&filter->bloom, other);
 }
 
@@ -140,9 +140,11 @@ sets_check_geometry(const bf_cuckoo *cuckoo, const bf_filter *other, const char 
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("cuckoo filters of different geometry cannot be %s", done),
-				 errdetail("One has " UINT64_FORMAT " buckets with slots of %d bits for a probability of %g and growth %d, the other " UINT64_FORMAT " with %d bits for %g and growth %d.",
-						   cuckoo->table.buckets, cuckoo->table.slot_bits, cuckoo->header.fpp, cuckoo->header.growth,
-						   layer->table.buckets, layer->table.slot_bits, other->header.fpp, other->header.growth),
+				 errdetail("The filters have " UINT64_FORMAT " and " UINT64_FORMAT " buckets, %d and %d bits per slot, fpp %g and %g, and growth %d and %d.",
+						   cuckoo->table.buckets, layer->table.buckets,
+						   cuckoo->table.slot_bits, layer->table.slot_bits,
+						   cuckoo->header.fpp, other->header.fpp,
+						   cuckoo->header.growth, other->header.growth),
 				 errhint("Build both filters in the same way with the same parameters, as in cuckoo_agg(key, capacity, fpp) or cuckoo_new(capacity, fpp, growth).")));
 }
 
@@ -249,9 +251,9 @@ cuckoo_subtract(PG_FUNCTION_ARGS)
 	if (bf_filter_is_empty(&a) || !bf_cuckoo_subtract(&filter.cuckoo, &b, &there, &wanted))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("cuckoo filter to be subtracted is not contained in the other"),
-				 wanted == 0 ? errdetail("The other has no keys.") :
-				 errdetail("The count of a key is %u in it and %u in the other.", wanted, there),
+				 errmsg("cuckoo filter to be subtracted is not contained in the first argument"),
+				 wanted == 0 ? errdetail("The first argument has no keys.") :
+				 errdetail("The count of a key is %u in the filter to be subtracted, but %u in the first argument.", wanted, there),
 				 errhint("Subtract only keys that were added or merged before.")));
 	PG_RETURN_POINTER(sets_finish(&filter));
 }

@@ -25,9 +25,8 @@ value_refuse_unfinished(void)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-			 errmsg("filter is unfinished"),
-			 errdetail("The value is an aggregate state, not a finished filter."),
-			 errhint("Use an aggregate with a final function, such as bloom_agg or cuckoo_agg.")));
+			 errmsg("value is an aggregate state, not a filter"),
+			 errhint("Specify the matching FINALFUNC in CREATE AGGREGATE, or use bloom_agg or cuckoo_agg.")));
 }
 
 /* Return a value, or a slice with its header, if it is a finished filter; else an error. */
@@ -65,7 +64,7 @@ void
 value_check_kind(uint16 is, uint16 should_be)
 {
 	if (is != should_be)
-		bf_fail(server_host(NULL), BF_FAIL_DAMAGED, 0, "It does not start with the signature of this type.");
+		bf_fail(server_host(NULL), BF_FAIL_DAMAGED, 0, bf_wrong_kind(is));
 }
 
 /* Read the structure of a filter. */
@@ -162,7 +161,7 @@ value_check_capacity(int64 capacity)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("capacity must be between 1 and " UINT64_FORMAT, (uint64) BF_MAX_CAPACITY),
-				 errdetail("The capacity given is " INT64_FORMAT ".", capacity),
+				 errdetail("The specified value is " INT64_FORMAT ".", capacity),
 				 errhint("Specify the number of distinct keys that the filter will hold.")));
 }
 
@@ -173,7 +172,7 @@ value_check_fpp(double fpp)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("false-positive probability must be at least 1e-12 and less than 1"),
-				 errdetail("The probability given is %g.", fpp),
+				 errdetail("The specified value is %g.", fpp),
 				 errhint("Specify the share of absent keys that the filter may report, such as 0.01 for 1%%.")));
 }
 
@@ -201,19 +200,19 @@ value_check_growth(int32 growth, const int32 *max_layers)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("max_layers must be between 2 and %d", BF_MAX_LAYERS),
-				 errdetail("The max_layers given is %d.", *max_layers),
-				 errhint("Omit max_layers unless the filter should drop its oldest keys.")));
+				 errdetail("The specified value is %d.", *max_layers),
+				 errhint("Omit max_layers unless the filter should forget its oldest keys.")));
 	if (growth < 0 || growth > BF_MAX_GROWTH)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("growth must be between 0 and %d", BF_MAX_GROWTH),
-				 errdetail("The growth given is %d.", growth),
-				 errhint("Specify the factor by which each layer is larger than the one before, or 0 for a fixed size.")));
+				 errdetail("The specified value is %d.", growth),
+				 errhint("Specify the capacity of each layer relative to the previous one, or 0 for a fixed size.")));
 	if (max_layers != NULL && growth != 1)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("growth must be 1 if max_layers is given"),
-				 errdetail("The growth given is %d.", growth),
+				 errmsg("growth must be 1 if max_layers is specified"),
+				 errdetail("The specified growth is %d.", growth),
 				 errhint("Omit growth or max_layers.")));
 }
 
@@ -224,6 +223,6 @@ value_check_cuckoo_growth(int32 growth)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("growth of a cuckoo filter must be 0 or a power of two from 2 to %d", BF_MAX_CUCKOO_GROWTH),
-				 errdetail("The growth given is %d.", growth),
+				 errdetail("The specified value is %d.", growth),
 				 errhint("Specify the factor by which a full table grows, or 0 to reserve nothing for growth.")));
 }

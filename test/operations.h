@@ -184,7 +184,7 @@ load(void *arg)
 }
 
 static inline void
-ask(void *arg)
+look_up(void *arg)
 {
 	Operation  *operation = arg;
 
@@ -223,7 +223,7 @@ unite(void *arg)
 		bf_cuckoo_sort(&filter->cuckoo);
 }
 
-/* The difference of cuckoo filters, in canonical form; `answer` tells whether it exists. */
+/* The difference of cuckoo filters, in canonical form; `answer` is whether it exists. */
 static inline void
 subtract(void *arg)
 {

@@ -247,7 +247,7 @@ read_table(bf_layer *layer, uint64_t buckets, uint8_t slot_bits)
 	{
 		/* the state of an aggregate, sized at the end */
 		if (layer->form != BF_FORM_COUNTS || slot_bits != 0)
-			return "It has no buckets, but is not an unfinished list of hashes.";
+			return "It has no buckets, but is not an aggregate state.";
 		return NULL;
 	}
 	if (slot_bits < BF_MIN_SLOT_BITS || slot_bits > BF_MAX_SLOT_BITS ||
@@ -299,7 +299,7 @@ read_layer_entry(bf_layer *layer, const uint8_t *from, uint16_t kind)
 	{
 		/* the state of an aggregate, sized at the end */
 		if (layer->form != BF_FORM_LIST || from[10] != 0)
-			return "A layer has no lines, but is not an unfinished list of hashes.";
+			return "A layer has no lines, but is not an aggregate state.";
 	}
 	else if (layer->shape.groups < 1 || layer->shape.groups > BF_MAX_GROUPS ||
 			 layer->shape.probes < 1 || layer->shape.probes > BF_MAX_PROBES)
@@ -432,7 +432,7 @@ bf_filter_open_pieces(bf_filter *filter, bf_host host, uint64_t n, bf_fetch fetc
 	filter->header.host = host;
 	filter->header.kind = (uint16_t) (head[0] | head[1] << 8);
 	if (filter->header.kind != BF_KIND_BLOOM && filter->header.kind != BF_KIND_CUCKOO)
-		return "It does not start with the signature of this type.";
+		return "It does not start with the signature of a filter.";
 	if (head[2] != BF_FORMAT_VERSION)
 		return "Its format version is not supported by this version of the extension.";
 	filter->header.class.scheme = head[3];
@@ -472,7 +472,7 @@ bf_filter_open_pieces(bf_filter *filter, bf_host host, uint64_t n, bf_fetch fetc
 			return "A layer's capacity is out of range.";
 	}
 	if (bf_filter_is_unfinished(filter) && (filter->layers > 1 || filter->header.max_layers > 0))
-		return "It is an unfinished aggregate state, but has or allows several layers.";
+		return "It is an aggregate state, but has or allows several layers.";
 
 	return find_contents(filter, n, head, fetched, fetch, arg);
 }
@@ -531,7 +531,7 @@ validate_cuckoo(const bf_filter *filter)
 		bf_load64(layer->list + ((uint64_t) layer->count - 1) * 8) >= bf_table_range(layer->table))
 		return "A number in its list is out of range.";
 	if (!bf_bytes_are_zero(filter->header.host, counts + layer->count, (8 - layer->count % 8) % 8))
-		return "Padding bytes are not zero.";
+		return "Its padding bytes are not zero.";
 	if (layer->form == BF_FORM_TABLE)
 	{
 		problem = bf_table_check(filter->header.host, layer->data, layer->table, layer->used);
@@ -556,6 +556,13 @@ validate_cuckoo(const bf_filter *filter)
 	return NULL;
 }
 
+/* Return a sentence on a filter of this kind where one of the other kind is required. */
+const char *
+bf_wrong_kind(uint16_t kind)
+{
+	return kind == BF_KIND_BLOOM ? "It is a filter of type bloom." : "It is a filter of type cuckoo.";
+}
+
 /*
  * The validator.  Bytes from outside (text, binary, bytea, serialized aggregate
  * states) are validated here before anything else reads them.
@@ -569,7 +576,7 @@ bf_filter_validate(bf_host host, const uint8_t *bytes, size_t n, uint16_t kind)
 	if (problem != NULL)
 		return problem;
 	if (filter.header.kind != kind)
-		return "It does not start with the signature of this type.";
+		return bf_wrong_kind(filter.header.kind);
 	if (n + BF_LENGTH_WORD > BF_MAX_BYTES)
 		return "It is larger than the maximum size of a filter.";
 	if (kind == BF_KIND_CUCKOO)
@@ -583,7 +590,7 @@ bf_filter_validate(bf_host host, const uint8_t *bytes, size_t n, uint16_t kind)
 		return "Its growth parameters are invalid.";
 	if (filter.layer[0].form == BF_FORM_LINES && filter.layer[0].capacity == 0 &&
 		bf_shape_lines(filter.layer[0].shape) != BF_SPILL_LINES)
-		return "It is an unfinished aggregate state with an unexpected number of lines.";
+		return "It is an aggregate state with an unexpected number of lines.";
 	problem = bf_class_validate(&filter.header.class);
 	if (problem != NULL)
 		return problem;
@@ -600,7 +607,7 @@ bf_filter_validate(bf_host host, const uint8_t *bytes, size_t n, uint16_t kind)
 			return "A list of hashes is not in ascending order.";
 	}
 	if (!padding_is_zero(&filter, bytes, n))
-		return "Padding bytes are not zero.";
+		return "Its padding bytes are not zero.";
 	if (filter.header.class.code == BF_CLASS_NONE && !bf_filter_is_empty(&filter))
 		return "It has keys, but no key class.";
 	return NULL;

@@ -169,6 +169,7 @@ extern void bf_header_set_class(bf_header *header, const bf_key_class *class);
 /* Reading.  NULL, or a sentence on what is wrong. */
 extern const char *bf_filter_open(bf_filter *filter, bf_host host, const uint8_t *bytes, size_t n);
 extern const char *bf_filter_validate(bf_host host, const uint8_t *bytes, size_t n, uint16_t kind);
+extern const char *bf_wrong_kind(uint16_t kind);
 
 /* Reading a filter that is fetched in pieces. */
 extern const char *bf_filter_open_pieces(bf_filter *filter, bf_host host, uint64_t n, bf_fetch fetch, void *arg);

@@ -93,12 +93,12 @@ index_key_check(Relation index, const KeyType *type)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("access method \"%s\" supports only its own operator classes", method),
-				 errdetail("It hashes keys by their type, and operators of another class may not agree with the hash.")));
+				 errdetail("Keys are hashed by their type, and the operators of other operator classes may treat keys with different hashes as equal.")));
 	if (type->class.scheme != BF_SCHEME_CANONICAL)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("values of type %s cannot be keys of a %s index", type_name, method),
-				 errdetail("They are hashed by a function of another extension, which may change with its version."),
+				 errdetail("They are hashed by a function of another extension, which may change when that extension is updated."),
 				 errhint("Index an expression of a built-in type, such as lower(column::text).")));
 	if (type->can_change != NULL)
 		ereport(ERROR,
@@ -150,11 +150,19 @@ index_key_validate(Oid opclass)
 		}
 		found |= operator->amoplefttype == class->opcintype && operator->amoprighttype == class->opcintype;
 	}
-	if (!found || functions->n_members > 0)
+	if (!found)
 	{
 		ereport(INFO,
 				(errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
-				 errmsg("operator class \"%s\" of access method %s lacks the equality operator of its type, or has support functions",
+				 errmsg("operator class \"%s\" of access method %s is missing the equality operator of type %s",
+						NameStr(class->opcname), method, format_type_be(class->opcintype))));
+		valid = false;
+	}
+	if (functions->n_members > 0)
+	{
+		ereport(INFO,
+				(errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
+				 errmsg("operator class \"%s\" of access method %s contains support functions, which the access method does not use",
 						NameStr(class->opcname), method)));
 		valid = false;
 	}
@@ -200,7 +208,7 @@ void
 index_key_class_check(Relation index, const IndexKeyClass *stored, BlockNumber block)
 {
 	if (!index_key_class_matches(stored, index_key_type(index, CurrentMemoryContext)))
-		index_damaged(index, block, "Its class of keys is not that of the column.");
+		index_damaged(index, block, "Its key class is not that of the column.");
 }
 
 /* Raise the error for a page that contradicts itself or others; `detail` is a sentence. */

@@ -37,7 +37,7 @@ inspected_open(Oid oid, const char *method)
 		ereport(ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
 				 errmsg("\"%s\" is a partitioned index", RelationGetRelationName(inspected.index)),
-				 errhint("Specify the index of a partition; SELECT relid FROM pg_partition_tree('%s') WHERE isleaf lists them.",
+				 errhint("Specify the index of a partition, as listed by SELECT relid FROM pg_partition_tree('%s') WHERE isleaf.",
 						 RelationGetRelationName(inspected.index))));
 	trust_check_may_inspect(inspected.heap, inspected.index);
 	return inspected;

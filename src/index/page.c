@@ -44,19 +44,21 @@ bfindex_meta_problem(const BfindexMeta *meta, BlockNumber blocks)
 	if (meta->magic != BFINDEX_META_MAGIC)
 		return "It is not the metapage of a bloomfilter index.";
 	if (meta->version != BFINDEX_VERSION)
-		return "Its version is not supported by this library.";
+		return "Its version is not supported by this version of the extension.";
 	if (!(meta->fpp >= BFINDEX_MIN_FPP && meta->fpp <= BFINDEX_MAX_FPP))
 		return "Its false-positive probability is out of range.";
 	if (!index_key_class_is_known(&meta->class))
-		return "Its class of keys is unknown.";
+		return "Its key class is unknown.";
 	if (meta->layers < 1 || meta->layers > BFINDEX_MAX_LAYERS)
 		return "Its number of layers is out of range.";
 	for (unsigned i = 0; i < meta->layers; i++)
 	{
 		const BfindexLayer *layer = &meta->layer[i];
 
-		if (layer->first != next || layer->pages < 1 || next + layer->pages > blocks)
-			return "A layer is not at its place in the file.";
+		if (layer->first != next)
+			return "A layer starts at an unexpected block.";
+		if (layer->pages < 1 || next + layer->pages > blocks)
+			return "The number of pages of a layer is out of range.";
 		if (layer->probes < 1 || layer->probes > BF_MAX_PROBES || layer->full_bits < 1 || layer->page_keys < 1 ||
 			!(layer->fpp > 0 && layer->fpp < 1))
 			return "The parameters of a layer are out of range.";

@@ -114,7 +114,7 @@ find_column(Relation table, const char *name, Oid *named)
 				(errcode(ERRCODE_UNDEFINED_COLUMN),
 				 errmsg("table \"%s\" has neither a column nor a bloomfilter index named \"%s\"",
 						RelationGetRelationName(table), name),
-				 errhint("Specify the indexed column, or for an index on an expression, the index.")));
+				 errhint("Specify the indexed column, or the name of the index if it is on an expression.")));
 	return InvalidAttrNumber;
 }
 

@@ -162,7 +162,7 @@ trust_refuse_row_security(Oid table)
 	ereport(ERROR,
 			(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
 			 errmsg("indexes of table \"%s\" cannot be read when row-level security applies", get_rel_name(table)),
-			 errdetail("An index has the keys of all rows, including those that no policy lets you read."),
+			 errdetail("An index holds the keys of all rows, including rows that the policies hide."),
 			 errhint("To look up keys, use a query or bloom_find().")));
 }
 
@@ -251,7 +251,7 @@ trust_check_may_inspect(Relation table, Relation index)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("index \"%s\" has not been built", RelationGetRelationName(index)),
-				 errhint("If no session is building it, REINDEX or drop it.")));
+				 errhint("If no session is building the index, REINDEX or drop it.")));
 }
 
 /*
@@ -327,17 +327,23 @@ trust_has_all_rows(Relation table, Relation index)
 void
 trust_check_has_all_rows(Relation table, Relation index)
 {
-	if (!index->rd_index->indisvalid || !has_rows_of(index, TransactionXmin))
+	if (!index->rd_index->indisvalid)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("index \"%s\" is not valid", RelationGetRelationName(index)),
+				 errhint("If no session is building the index, REINDEX or drop it.")));
+	if (!has_rows_of(index, TransactionXmin))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("index \"%s\" may lack rows that this transaction can see", RelationGetRelationName(index)),
-				 errhint("If the index is valid, retry in a new transaction; otherwise, REINDEX it.")));
+				 errhint("Retry in a new transaction.")));
 	if (rows_are_elsewhere(RelationGetRelid(table)))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("index \"%s\" lacks keys of table \"%s\", whose rows another extension keeps elsewhere",
+				 errmsg("index \"%s\" may lack rows of table \"%s\"",
 						RelationGetRelationName(index), RelationGetRelationName(table)),
-				 errhint("With Citus, each shard has an index of its own: use run_command_on_shards() and bloom_union_agg().")));
+				 errdetail("The table is managed by another extension, such as Citus or TimescaleDB, which may store its rows elsewhere."),
+				 errhint("With Citus, each shard has its own index: use run_command_on_shards() and bloom_union_agg().")));
 }
 
 /* Raise an error unless an index has the rows that this snapshot, if it is an old one, can see. */
@@ -347,6 +353,8 @@ trust_check_snapshot(Relation index, Snapshot snapshot)
 	if (IsolationUsesXactSnapshot() && !has_rows_of(index, snapshot->xmin))
 		ereport(ERROR,
 				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
-				 errmsg("index \"%s\" cannot be checked in the snapshot of this transaction",
-						RelationGetRelationName(index))));
+				 errmsg("index \"%s\" cannot be checked with the snapshot of this transaction",
+						RelationGetRelationName(index)),
+				 errdetail("The index may lack rows that the snapshot sees."),
+				 errhint("Retry in a new transaction.")));
 }

@@ -455,13 +455,13 @@ joinfilter_init(void)
 							"Sets the minimum estimated number of outer rows for a join to get a filter.", NULL,
 							&joinfilter_min_rows, 10000, 0, INT_MAX, PGC_USERSET, 0, NULL, NULL, NULL);
 	DefineCustomRealVariable("bloomfilter.join_filter_max_share",
-							 "Sets the maximum estimated share of outer rows kept by a join for it to get a filter.", NULL,
+							 "Sets the maximum estimated share of outer rows that a join may keep to get a filter.", NULL,
 							 &joinfilter_max_share, 0.6, 0, 1, PGC_USERSET, 0, NULL, NULL, NULL);
 	DefineCustomIntVariable("bloomfilter.join_filter_memory",
 							"Sets the maximum memory to be used for one filter and for collecting its keys.", NULL,
 							&joinfilter_memory, 32 * 1024, 64, MAX_KILOBYTES, PGC_USERSET, GUC_UNIT_KB, NULL, NULL, NULL);
-	DefineCustomBoolVariable("bloomfilter.join_filter_batches", "Tests all rows of a page at once in sequential scans.",
-							 "Otherwise rows are tested one by one, by a node above the scan.",
+	DefineCustomBoolVariable("bloomfilter.join_filter_batches", "Probes filters for all rows of a page together in sequential scans.",
+							 "Otherwise filters are probed for one row at a time, by a node above the scan.",
 							 &joinfilter_batches, true, PGC_USERSET, 0, NULL, NULL, NULL);
 	MarkGUCPrefixReserved("bloomfilter");
 	RegisterCustomScanMethods(&joinfilter_collect_methods);

@@ -189,7 +189,7 @@ check_keys(Subject *subject)
 		Operation	operation = {.filter = &subject->filter, .hashes = &subject->added[i]};
 
 		/* pending keys may make it too large */
-		CHECK(host_run(ask, &operation, 0) != HOST_DONE || operation.answer, "key %zu of %zu is missing", i, subject->n);
+		CHECK(host_run(look_up, &operation, 0) != HOST_DONE || operation.answer, "key %zu of %zu is missing", i, subject->n);
 	}
 }
 

@@ -248,7 +248,7 @@ check_answer(Subject *subject, uint64_t hash)
 {
 	Operation	operation = {.filter = &subject->filter, .hashes = &hash};
 
-	CHECK(host_run(ask, &operation, 0) == HOST_DONE, "the test for a key failed");
+	CHECK(host_run(look_up, &operation, 0) == HOST_DONE, "the test for a key failed");
 	follow_range(subject);
 	CHECK(operation.answer == (counter_at(&subject->counters, bf_table_number(table_of(subject), hash))->copies > 0),
 		  "wrong result for %lu", hash);

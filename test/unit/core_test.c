@@ -597,7 +597,7 @@ check_pieces(const bf_filter *filter, const uint8_t *bytes, size_t n)
 		CHECK(far.header.class.code == filter->header.class.code && far.layer[0].shape.words == filter->layer[0].shape.words &&
 			  far.layer[0].shape.groups == filter->layer[0].shape.groups &&
 			  far.layer[0].shape.probes == filter->layer[0].shape.probes &&
-			  far.layer[0].offset == filter->layer[0].offset, "size tells another shape");
+			  far.layer[0].offset == filter->layer[0].offset, "the size implies a different shape");
 	else
 		CHECK(n + 4 < BF_WIDE_BYTES || filter->layers > 1 || filter->layer[0].form == BF_FORM_LIST ||
 			  filter->header.class.code > BF_CLASS_UUID, "size does not tell the shape");
