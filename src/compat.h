@@ -89,9 +89,10 @@
 #define bf_extend_with_zeros(relation, first, count) \
 	do { \
 		PGAlignedBlock zeros; \
+		BlockNumber start = (first); \
 		memset(&zeros, 0, sizeof(zeros)); \
 		for (BlockNumber i = 0; i < (count); i++) \
-			smgrextend(RelationGetSmgr(relation), MAIN_FORKNUM, (first) + i, zeros.data, false); \
+			smgrextend(RelationGetSmgr(relation), MAIN_FORKNUM, start + i, zeros.data, false); \
 	} while (0)
 #endif
 
