@@ -16,6 +16,7 @@ use POSIX qw(strftime);
 use Time::HiRes qw(time usleep);
 
 require './bench/index.pl';	# cases about indexes
+require './bench/fingerprint.pl';	# and about fingerprint indexes
 require './bench/joins.pl';	# and about filters in hash joins
 require './bench/recipes.pl';	# and the pages in docs/recipes
 require './bench/charts.pl';	# figures of the charts and of docs/theory.md
@@ -448,6 +449,7 @@ sub main
 		}
 	}
 	push @cases, index_cases(\%option, sub { printf STDERR "\r%5ds passed  %-60.60s", time - $started, "index, @_"; });
+	push @cases, fingerprint_cases(\%option, sub { printf STDERR "\r%5ds passed  %-60.60s", time - $started, "fingerprint, @_"; });
 	push @cases, joins_cases(\%option, sub { printf STDERR "\r%5ds passed  %-60.60s", time - $started, "@_"; });
 	push @cases, recipes_cases(\%option, sub { printf STDERR "\r%5ds passed  %-60.60s", time - $started, "@_"; });
 	push @cases, charts_cases(\%option, sub { printf STDERR "\r%5ds passed  %-60.60s", time - $started, "@_"; });
