@@ -55,7 +55,7 @@ SHLIB_LINK = -lm $(EXTRA_LDFLAGS)
 # here gains from inlining by JIT.
 override with_llvm := no
 
-EXTRA_CLEAN = test/unit/core_test
+EXTRA_CLEAN = test/unit/core_test test/unit/fingerprint_test
 
 # Built outside of the source tree (VPATH, as pg_buildext does for each major), the
 # objects go to folders of the same names.
@@ -71,7 +71,7 @@ $(error PostgreSQL's development files are missing: install postgresql-server-de
 endif
 include $(PGXS)
 
-HEADERS_ALL = $(wildcard src/*.h src/core/*.h src/index/*.h src/joinfilter/*.h)
+HEADERS_ALL = $(wildcard src/*.h src/core/*.h src/index/*.h src/fingerprint/*.h src/joinfilter/*.h)
 $(OBJS): $(HEADERS_ALL)
 bloomfilter.o: bloomfilter.control
 
@@ -86,12 +86,17 @@ UNIT_CFLAGS = -std=gnu11 -O2 -g -DUSE_ASSERT_CHECKING $(SAME_FLOATS) -Wall -Wext
 test/unit/core_test: test/unit/core_test.c test/host.h test/operations.h $(CORE:.o=.c) $(HEADERS_ALL)
 	$(CC) $(UNIT_CFLAGS) $(EXTRA_CFLAGS) -o $@ $< $(CORE:.o=.c) -lm $(EXTRA_LDFLAGS)
 
+# What of the fingerprint index can be tested without a server: the linker drops the rest.
+test/unit/fingerprint_test: test/unit/fingerprint_test.c src/fingerprint/fp_address.c src/fingerprint/fp_page.c $(HEADERS_ALL)
+	$(CC) $(UNIT_CFLAGS) $(CPPFLAGS) $(EXTRA_CFLAGS) -o $@ $< -ffunction-sections -Wl,--gc-sections -lm $(EXTRA_LDFLAGS)
+
 .PHONY: unit lint dist
 lint:
 	./script/lint
 
-unit: test/unit/core_test
+unit: test/unit/core_test test/unit/fingerprint_test
 	./test/unit/core_test
+	./test/unit/fingerprint_test
 
 # PGXN wants versions of three numbers, in the name of the file and of its folder.
 DIST_DIR = .

@@ -88,8 +88,8 @@ typedef enum FpKind
 
 /*
  * A page of entries.  An entry is a tag, the highest 16 bits of the hash, and a "rest".
- * The tags follow this header and grow upwards; the rests grow downwards from the end of the
- * page.  The space between them is free, and pd_lower and pd_upper are its bounds.
+ * After this header there is room for all tags that a page can have, then come the rests.  pd_lower
+ * is the end of the rests, and so tells how many entries there are.
  *
  * The rest of an entry is a number of 32 bits, in very large tables more.  From the lowest bit on it has the
  * line pointer of a row, its block, and bits low_bit to high_bit - 1 of the hash.
@@ -114,13 +114,14 @@ typedef struct FpPage
 	uint8		unused[3];
 } FpPage;
 
-#define FP_ENTRIES_OFFSET	sizeof(FpPage)
+#define FP_TAGS_OFFSET		sizeof(FpPage)
 #define FP_TAG_BITS			16
 #define FP_TAG_SHIFT		(64 - FP_TAG_BITS)
 #define FP_NARROW_REST		4	/* bytes; up to 6 in very large tables */
 
 /* Entries of a page with narrow rests. */
-#define FP_CAPACITY			((BLCKSZ - FP_ENTRIES_OFFSET) / (sizeof(uint16) + FP_NARROW_REST))
+#define FP_CAPACITY			((BLCKSZ - FP_TAGS_OFFSET) / (sizeof(uint16) + FP_NARROW_REST))
+#define FP_RESTS_OFFSET		(FP_TAGS_OFFSET + FP_CAPACITY * sizeof(uint16))
 
 /* A page with room for fewer entries calls for another bucket. */
 #define FP_LITTLE_ROOM		(FP_CAPACITY * 3 / 100)
@@ -164,21 +165,20 @@ fp_header(Page page)
 static inline uint16 *
 fp_tags(Page page)
 {
-	return (uint16 *) ((char *) page + FP_ENTRIES_OFFSET);
+	return (uint16 *) ((char *) page + FP_TAGS_OFFSET);
 }
 
 static inline unsigned
 fp_count(Page page)
 {
-	return (unsigned) ((((PageHeader) page)->pd_lower - FP_ENTRIES_OFFSET) / sizeof(uint16));
+	return (unsigned) (((PageHeader) page)->pd_lower - FP_RESTS_OFFSET) / fp_header(page)->rest_bytes;
 }
 
 /* For how many more entries a page has room. */
 static inline unsigned
 fp_room(Page page)
 {
-	return (unsigned) (((PageHeader) page)->pd_upper - ((PageHeader) page)->pd_lower) /
-		((unsigned) sizeof(uint16) + fp_header(page)->rest_bytes);
+	return (unsigned) (BLCKSZ - ((PageHeader) page)->pd_lower) / fp_header(page)->rest_bytes;
 }
 
 static inline FpStep
@@ -194,9 +194,11 @@ extern void fp_forget_meta(Relation index);
 extern FpMeta fp_read_meta(Relation index);
 extern void fp_check_page(Relation index, Buffer buffer, FpKind kind);
 extern BlockNumber fp_block_of(Relation index, const FpMeta *meta, uint32 bucket);
+extern uint32 fp_count_buckets(Relation index);
 
 extern void fp_init_meta_page(Page page, const FpMeta *meta);
 extern void fp_init_page(Page page, FpKind kind, uint32 bucket);
+extern void fp_clear(Page page);
 extern uint64 fp_base(Page page);
 extern FpEntry fp_get(Page page, unsigned i, uint64 base);
 extern bool fp_fits(Page page, const FpEntry *entry);

@@ -39,8 +39,8 @@ fp_read_bucket(Relation index, uint32 bucket, int lock, BufferAccessStrategy str
 
 	LockBuffer(buffer, lock);
 	fp_check_page(index, buffer, FP_PRIMARY);
-	if (!PageIsNew(BufferGetPage(buffer)) && fp_header(BufferGetPage(buffer))->bucket != bucket)
-		index_damaged(index, block, "It is the page of another bucket.");
+	if (PageIsNew(BufferGetPage(buffer)) ? bucket < FP_GROUP : fp_header(BufferGetPage(buffer))->bucket != bucket)
+		index_damaged(index, block, "It is not the page of its bucket.");
 	return buffer;
 }
 
@@ -53,6 +53,23 @@ fp_read_chained(Relation index, BlockNumber block, FpKind kind, int lock, Buffer
 	LockBuffer(buffer, lock);
 	fp_check_page(index, buffer, kind);
 	return buffer;
+}
+
+/* Has a bucket been given the entries of this hash?  The first buckets have had them always. */
+static bool
+has_received(Page page, uint32 bucket, uint64 hash)
+{
+	FpOrigin	origin = fp_origin(bucket);
+	unsigned	giver;
+
+	if (origin.step == 0)
+		return true;
+	if (PageIsNew(page))
+		return false;
+	if (likely(fp_header(page)->received == (1 << origin.member) - 1))
+		return true;
+	fp_bucket(hash, origin.step - 1, &giver);
+	return (fp_header(page)->received & (1 << giver)) != 0;
 }
 
 /*
@@ -72,21 +89,15 @@ fp_locate(Relation index, uint64 hash, int lock)
 	{
 		uint32		bucket = fp_bucket(hash, step, NULL);
 		Buffer		buffer = fp_read_bucket(index, bucket, lock, NULL);
-		const FpPage *header = fp_header(BufferGetPage(buffer));
-		FpOrigin	origin = fp_origin(bucket);
-		unsigned	giver = 0;
+		Page		page = BufferGetPage(buffer);
 
-		if (origin.step > 0)
-			fp_bucket(hash, origin.step - 1, &giver);
-		if (origin.step > 0 && (PageIsNew(BufferGetPage(buffer)) || !(header->received & (1 << giver))))
-			step = origin.step - 1;
-		else if (PageIsNew(BufferGetPage(buffer)))
-			index_damaged(index, BufferGetBlockNumber(buffer), "It is empty.");
-		else if (fp_bucket(hash, header->step, NULL) == bucket)
+		if (!has_received(page, bucket, hash))
+			step = fp_origin(bucket).step - 1;
+		else if (fp_header(page)->step == step || fp_bucket(hash, fp_header(page)->step, NULL) == bucket)
 			return buffer;
 		else
 		{
-			step = header->step;
+			step = fp_header(page)->step;
 			fp_forget_meta(index);
 		}
 		UnlockReleaseBuffer(buffer);
@@ -189,8 +200,7 @@ fp_spill(Relation index, Buffer buffer)
 	memcpy(to, page, BLCKSZ);
 	fp_header(to)->kind = FP_OVERFLOW;
 	fp_header(to)->generation = was.generation;
-	((PageHeader) page)->pd_lower = FP_ENTRIES_OFFSET;
-	((PageHeader) page)->pd_upper = BLCKSZ;
+	fp_clear(page);
 	fp_header(page)->next = BufferGetBlockNumber(overflow);
 	bfindex_test_stop("fingerprint: before spill");
 	GenericXLogFinish(xlog);
@@ -224,19 +234,25 @@ compare_numbers_descending(const void *a, const void *b)
 }
 
 /*
- * Find the fingerprint that most entries of a page have, if it is hot: the numbers of its
- * entries, the highest first.
+ * Find the fingerprint that most rows of a page have, if it is hot: the numbers of their
+ * entries, the highest first.  References are not counted, and never move to a posting page: a
+ * page can have several of one fingerprint, from overflow pages that it has absorbed.
  */
 static unsigned
 find_hot(Page page, uint16 *numbers)
 {
 	Numbered	sorted[FP_CAPACITY];
-	unsigned	n = fp_count(page);
+	unsigned	n = 0;
 	unsigned	most = 0;
 	unsigned	start = 0;
 
-	for (unsigned i = 0; i < n; i++)
-		sorted[i] = (Numbered) {fp_get(page, i, 0).hash, (uint16) i};
+	for (unsigned i = 0; i < fp_count(page); i++)
+	{
+		FpEntry		entry = fp_get(page, i, 0);
+
+		if (entry.offset != InvalidOffsetNumber)
+			sorted[n++] = (Numbered) {entry.hash, (uint16) i};
+	}
 	qsort(sorted, n, sizeof(Numbered), compare_numbered);
 	for (unsigned i = 0, run = 0; i < n; i++)
 	{
@@ -306,19 +322,16 @@ fp_extract(Relation index, Buffer buffer)
 	base = fp_base(BufferGetPage(buffer));
 
 	/* is there a reference already? */
-	for (unsigned i = 0; i < n; i++)
+	reference.hash = fp_get(BufferGetPage(buffer), numbers[0], base).hash;
+	for (unsigned i = 0; i < fp_count(BufferGetPage(buffer)) && !referred; i++)
 	{
-		FpEntry		entry = fp_get(BufferGetPage(buffer), numbers[i], base);
+		FpEntry		entry = fp_get(BufferGetPage(buffer), i, base);
 
-		if (entry.offset == InvalidOffsetNumber)
+		if (entry.offset == InvalidOffsetNumber && entry.hash == reference.hash)
 		{
 			reference = entry;
 			referred = true;
-			memmove(numbers + i, numbers + i + 1, (n - i - 1) * sizeof(uint16));
-			n--;
-			break;
 		}
-		reference.hash = entry.hash;
 	}
 	if (referred)
 	{

@@ -163,13 +163,13 @@ walk_bucket(Walk *walk, uint32 bucket)
 	Buffer		buffer = fp_read_bucket(walk->index, bucket, BUFFER_LOCK_SHARE, NULL);
 	Page		page = BufferGetPage(buffer);
 
-	walk->primary_pages++;
 	if (!PageIsNew(page))
 	{
 		uint64		base = fp_base(page);
 		unsigned	level = fp_level(fp_header(page)->step);
 		BlockNumber block = fp_header(page)->next;
 
+		walk->primary_pages++;
 		walk_page(walk, page, base, level);
 		while (block != InvalidBlockNumber)
 		{
@@ -187,8 +187,7 @@ walk_bucket(Walk *walk, uint32 bucket)
 static void
 walk_index(Walk *walk)
 {
-	FpMeta		meta = fp_read_meta(walk->index);
-	uint32		buckets = fp_buckets_at(meta.level * FP_GROUP + meta.sweep, meta.group);
+	uint32		buckets = fp_count_buckets(walk->index);
 
 	for (uint32 bucket = 0; bucket < buckets; bucket++)
 	{

@@ -11,9 +11,14 @@
 #include "miscadmin.h"
 #include "port/pg_bitutils.h"
 
-/* Bits of the hash that a rest has at least, where there are so many. */
-#define LEAST_EXTRA_BITS	2
 #define LARGEST_REST		6
+
+/*
+ * An index of all rows of a table whose addresses have so many bits needs about 12 bits less for the
+ * numbers of its groups: that is what a page has room for, and a group.  An index that is still
+ * small gets there if its entries know these bits of their hashes.
+ */
+#define BITS_OF_LEVEL(address_bits)	((address_bits) > 11 ? (address_bits) - 11 : 0)
 
 /* ----------------------------------------------------------------
  * The metapage
@@ -103,6 +108,18 @@ fp_block_of(Relation index, const FpMeta *meta, uint32 bucket)
 	return meta->extent[extent] + offset;
 }
 
+/* How many buckets there are now.  The next one may have been given something already. */
+uint32
+fp_count_buckets(Relation index)
+{
+	FpMeta		meta = fp_read_meta(index);
+	uint32		next = fp_buckets_at(meta.level * FP_GROUP + meta.sweep, meta.group);
+	uint32		offset;
+	uint32		size;
+
+	return fp_extent(next, &offset, &size) < meta.extents ? next + 1 : next;
+}
+
 /* ----------------------------------------------------------------
  * Pages of entries
  * ----------------------------------------------------------------
@@ -120,10 +137,9 @@ fp_check_page(Relation index, Buffer buffer, FpKind kind)
 		return;
 	if (header->magic != FP_PAGE_MAGIC || header->kind != kind)
 		index_damaged(index, BufferGetBlockNumber(buffer), "It is not a page of the kind that is expected there.");
-	if (bounds->pd_lower < FP_ENTRIES_OFFSET || bounds->pd_lower % sizeof(uint16) != 0 ||
-		bounds->pd_upper < bounds->pd_lower || bounds->pd_upper > BLCKSZ ||
+	if (bounds->pd_lower < FP_RESTS_OFFSET || bounds->pd_lower > BLCKSZ || bounds->pd_upper != BLCKSZ ||
 		header->rest_bytes < FP_NARROW_REST || header->rest_bytes > LARGEST_REST ||
-		bounds->pd_upper != BLCKSZ - fp_count(page) * header->rest_bytes)
+		(bounds->pd_lower - FP_RESTS_OFFSET) % header->rest_bytes != 0)
 		index_damaged(index, BufferGetBlockNumber(buffer), "Its number of entries contradicts its size.");
 	if (header->low_bit > header->high_bit || header->high_bit > FP_TAG_SHIFT ||
 		header->block_bits > 32 || header->offset_bits > 16 || header->step > FP_GROUP * (FP_MAX_LEVEL + 1) ||
@@ -145,7 +161,7 @@ fp_init_page(Page page, FpKind kind, uint32 bucket)
 	FpPage	   *header = fp_header(page);
 
 	PageInit(page, BLCKSZ, 0);
-	((PageHeader) page)->pd_lower = FP_ENTRIES_OFFSET;
+	((PageHeader) page)->pd_lower = FP_RESTS_OFFSET;
 	header->magic = FP_PAGE_MAGIC;
 	header->bucket = bucket;
 	header->kind = (uint8) kind;
@@ -178,7 +194,7 @@ static uint64
 get_rest(Page page, unsigned i)
 {
 	unsigned	bytes = fp_header(page)->rest_bytes;
-	const uint8 *at = (const uint8 *) page + BLCKSZ - (i + 1) * bytes;
+	const uint8 *at = (const uint8 *) page + FP_RESTS_OFFSET + i * bytes;
 	uint32		low;
 	uint64		rest;
 
@@ -193,7 +209,7 @@ static void
 set_rest(Page page, unsigned i, uint64 rest)
 {
 	unsigned	bytes = fp_header(page)->rest_bytes;
-	uint8	   *at = (uint8 *) page + BLCKSZ - (i + 1) * bytes;
+	uint8	   *at = (uint8 *) page + FP_RESTS_OFFSET + i * bytes;
 	uint32		low = (uint32) rest;
 
 	memcpy(at, &low, sizeof(low));
@@ -204,8 +220,14 @@ set_rest(Page page, unsigned i, uint64 rest)
 static void
 set_count(Page page, unsigned n)
 {
-	((PageHeader) page)->pd_lower = (LocationIndex) (FP_ENTRIES_OFFSET + n * sizeof(uint16));
-	((PageHeader) page)->pd_upper = (LocationIndex) (BLCKSZ - n * fp_header(page)->rest_bytes);
+	((PageHeader) page)->pd_lower = (LocationIndex) (FP_RESTS_OFFSET + n * fp_header(page)->rest_bytes);
+}
+
+/* Remove all entries. */
+void
+fp_clear(Page page)
+{
+	set_count(page, 0);
 }
 
 /* The bits of the hash that all entries of a bucket share, by its primary page. */
@@ -253,6 +275,7 @@ fp_make_fit(Page page, const FpEntry *entry, unsigned known, unsigned level)
 	unsigned	n = fp_count(page);
 	unsigned	address_bits;
 	unsigned	high = Min(n == 0 ? FP_TAG_SHIFT : old.high_bit, known);
+	unsigned	needed;
 	uint64		rests[FP_CAPACITY];
 
 	if (fp_fits(page, entry) && old.high_bit <= known && n > 0)
@@ -265,10 +288,11 @@ fp_make_fit(Page page, const FpEntry *entry, unsigned known, unsigned level)
 	header->offset_bits = (uint8) Max(n == 0 ? 0 : old.offset_bits, bits_of(entry->offset));
 	header->low_bit = (uint8) Min(level, high);
 	address_bits = header->block_bits + header->offset_bits;
-	while (8 * header->rest_bytes < address_bits + Min(LEAST_EXTRA_BITS, high - header->low_bit))
+	needed = Min(high, Max(BITS_OF_LEVEL(address_bits), header->low_bit + 2u));
+	while (header->rest_bytes < LARGEST_REST && 8 * header->rest_bytes < address_bits + needed - header->low_bit)
 		header->rest_bytes++;
 	header->high_bit = (uint8) Min(high, header->low_bit + 8 * header->rest_bytes - address_bits);
-	if ((n + 1) * (sizeof(uint16) + header->rest_bytes) > BLCKSZ - FP_ENTRIES_OFFSET)
+	if ((n + 1) * header->rest_bytes > BLCKSZ - FP_RESTS_OFFSET)
 	{
 		*header = old;
 		return false;
@@ -375,15 +399,16 @@ append_region(char *to, Page page, Size offset, Size length)
 
 /*
  * Append an entry, and log that.  GenericXLog would compare the whole page to find out what has
- * changed; src/index/page.c explains why its record can be written directly.  generic_redo()
- * clears the space between pd_lower and pd_upper after that, where nothing is.
+ * changed; src/index/page.c explains why its record can be written directly.  After replaying
+ * it, generic_redo() clears the space between pd_lower and pd_upper, where nothing is.  The record
+ * has 64 bytes.
  */
 void
 fp_append_logged(Relation index, Buffer buffer, const FpEntry *entry)
 {
 	Page		page = BufferGetPage(buffer);
 	unsigned	rest_bytes = fp_header(page)->rest_bytes;
-	char		regions[3 * REGION_HEADER + 2 * sizeof(LocationIndex) + sizeof(uint16) + LARGEST_REST];
+	char		regions[3 * REGION_HEADER + sizeof(LocationIndex) + sizeof(uint16) + LARGEST_REST];
 	char	   *end = regions;
 
 	if (!BF_KNOWN_GENERIC_REDO)
@@ -404,9 +429,9 @@ fp_append_logged(Relation index, Buffer buffer, const FpEntry *entry)
 		unsigned	last = fp_count(page) - 1;
 		XLogRecPtr	record;
 
-		end = append_region(end, page, offsetof(PageHeaderData, pd_lower), 2 * sizeof(LocationIndex));
-		end = append_region(end, page, FP_ENTRIES_OFFSET + last * sizeof(uint16), sizeof(uint16));
-		end = append_region(end, page, BLCKSZ - (last + 1) * rest_bytes, rest_bytes);
+		end = append_region(end, page, offsetof(PageHeaderData, pd_lower), sizeof(LocationIndex));
+		end = append_region(end, page, FP_TAGS_OFFSET + last * sizeof(uint16), sizeof(uint16));
+		end = append_region(end, page, FP_RESTS_OFFSET + last * rest_bytes, rest_bytes);
 		Assert(end <= regions + sizeof(regions));
 		XLogRegisterBuffer(0, buffer, REGBUF_STANDARD);
 		XLogRegisterBufData(0, regions, (int) (end - regions));

@@ -166,28 +166,16 @@ clean_bucket(Vacuum *vacuum, uint32 bucket)
 	pfree(heads);
 }
 
-/* How many buckets there are.  The next one may have been given something already. */
-static uint32
-count_buckets(Relation index)
-{
-	FpMeta		meta = fp_read_meta(index);
-	uint32		next = fp_buckets_at(meta.level * FP_GROUP + meta.sweep, meta.group);
-	uint32		offset;
-	uint32		size;
-
-	return fp_extent(next, &offset, &size) < meta.extents ? next + 1 : next;
-}
-
 /* Several passes can belong to one VACUUM: the last one tells what remains. */
 IndexBulkDeleteResult *
 fp_bulkdelete(IndexVacuumInfo *info, IndexBulkDeleteResult *result, IndexBulkDeleteCallback callback, void *state)
 {
 	Vacuum		vacuum = {info->index, info->strategy, callback, state};
-	uint32		first_end = count_buckets(info->index);
+	uint32		first_end = fp_count_buckets(info->index);
 	uint32		bucket = 0;
 	uint32		end;
 
-	while (bucket < (end = count_buckets(info->index)))
+	while (bucket < (end = fp_count_buckets(info->index)))
 	{
 		for (; bucket < end; bucket++)
 		{
