@@ -41,17 +41,18 @@ sub fingerprint_sample
 }
 
 # The same for each index of a type of key: those in %$values.  `goal` is the
-# ratio of fingerprint to btree, `hash_goal` that to hash.
+# ratio of fingerprint to btree, `hash_goal` that to hash, `limit` a value.
 sub compare_indexes
 {
 	my ($group, $what, $unit, $values, %more) = @_;
-	my ($goal, $hash_goal) = (delete $more{goal}, delete $more{hash_goal});
+	my ($goal, $hash_goal, $limit) = delete @more{ 'goal', 'hash_goal', 'limit' };
 
 	for my $kind (grep { exists $values->{$_} } 'btree', 'hash', 'fingerprint')
 	{
 		my @peer = $kind eq 'btree' ? () : (peer => "btree, $what");
 
 		push @peer, most => $goal if $goal && $kind eq 'fingerprint';
+		@peer = (limit => $limit) if $limit && $kind eq 'fingerprint';
 		fingerprint_sample($group, "$kind, $what", $unit, $values->{$kind}, @peer, %more);
 	}
 	fingerprint_sample($group, "fingerprint, $what, relative to hash", $unit, $values->{fingerprint}, peer => "hash, $what", most => $hash_goal, %more)
@@ -88,6 +89,15 @@ sub key_of
 sub table_of { my ($type, $kind) = @_; return 'fp_' . ($type->[0] =~ s/\W.*//r) . ($type->[0] =~ /(80)$/ ? '80' : '') . "_$kind"; }
 
 sub source_of { my ($type) = @_; return table_of($type, 'source'); }
+
+# The bytes per row of each index.
+sub sizes_of
+{
+	my ($type) = @_;
+	my $n = query('SELECT count(*) FROM ' . table_of($type, 'none'));
+
+	return { map { $_ => query("SELECT pg_relation_size('" . table_of($type, $_) . "_k')") / $n } @INDEXES };
+}
 
 # Insert rows of the source, by their numbers: nanoseconds of CPU and bytes of WAL.
 sub insert_rows
@@ -160,8 +170,7 @@ sub grow
 		$grown{$kind} = $cpu / $rows / 1000;
 	}
 	compare_indexes('inserts', "$name, from empty", 'us CPU per row beyond no index', { map { $_ => $grown{$_} - $grown{none} } @INDEXES }, goal => 0.35);
-	compare_indexes('size', "$name, grown row by row", 'bytes per row', { map { $_ => query("SELECT pg_relation_size('" . table_of($type, $_) . "_k')") / $rows } @INDEXES });
-	fingerprint_sample('size', "fingerprint, $name, grown row by row: limit", 'bytes per row', query("SELECT pg_relation_size('" . table_of($type, 'fingerprint') . "_k')") / $rows, $unique ? (limit => 8.8) : ());
+	compare_indexes('size', "$name, grown row by row", 'bytes per row', sizes_of($type), $unique ? (limit => 8.8) : ());
 
 	for my $round (1 .. $rounds)
 	{
@@ -176,7 +185,7 @@ sub grow
 		compare_indexes('inserts', "$name, into a large table", 'us CPU per row beyond no index', { map { $_ => ($cpu{$_} - $cpu{none}) / 1000 } @INDEXES }, goal => 0.35, typical => 1);
 		compare_indexes('WAL', $name, 'bytes per row beyond no index', { map { $_ => $wal{$_} - $wal{none} } @INDEXES }, goal => 1, typical => 1);
 	}
-	fingerprint_sample('size', "fingerprint, $name, the same with 5% more rows", 'bytes per row', query("SELECT pg_relation_size('" . table_of($type, 'fingerprint') . "_k')") / $at, $unique ? (limit => 8.8) : ());
+	compare_indexes('size', "$name, grown row by row, 5% more rows", 'bytes per row', sizes_of($type), $unique ? (limit => 8.8) : ());
 	fingerprint_full_page_writes('on');
 	for my $round (1 .. $rounds)
 	{
@@ -229,8 +238,7 @@ sub builds
 			compare_indexes('build', "$type->[0], $memory", 'ms CPU', \%cpu, goal => $memory eq '1GB' ? 0.35 : 0.6);
 		}
 	}
-	compare_indexes('size', "$type->[0], built", 'bytes per row',
-		{ map { $_ => query("SELECT pg_relation_size('" . table_of($type, $_) . "_k')") / query('SELECT count(*) FROM ' . table_of($type, $_)) } @INDEXES });
+	compare_indexes('size', "$type->[0], built", 'bytes per row', sizes_of($type));
 	return;
 }
 
@@ -420,12 +428,12 @@ sub one_key
 			my $sql = "SELECT count(v) FROM fp_one_$kind WHERE k = 'always the same'";
 
 			query("VACUUM (FREEZE, ANALYZE) fp_one_$kind");
-			$limit{$kind} = cpu([ $FP_PLAIN, "PREPARE q AS SELECT v FROM fp_one_$kind WHERE k = 'always the same' LIMIT 1", 'EXECUTE q' ], ('EXECUTE q') x 1000) / 1e6;
+			$limit{$kind} = cpu([ $FP_PLAIN, "PREPARE q AS SELECT v FROM fp_one_$kind WHERE k = 'always the same' LIMIT 1", 'EXECUTE q' ], ('EXECUTE q') x 1000) / 1e6;	# us per statement
 			$all{$kind} = cpu([ $FP_PLAIN, $sql ], $sql) / 1e6;
 			$bitmap{$kind} = cpu([ 'SET enable_seqscan = off', 'SET enable_indexscan = off', $sql ], $sql) / 1e6;
 		}
 		compare_indexes('one key', 'insert', 'us CPU per row beyond no index', { map { $_ => $insert{$_} - $insert{none} } @kinds[ 1 .. 2 ] }, goal => 1.5, typical => 1, remark => "$n rows");
-		compare_indexes('one key', 'LIMIT 1', 'us CPU', { map { $_ => $limit{$_} * 1000 / 1000 } @kinds[ 1 .. 2 ] }, goal => 2);
+		compare_indexes('one key', 'LIMIT 1', 'us CPU', \%limit, goal => 2);
 		compare_indexes('one key', 'all rows, index scan', 'ms CPU', \%all, goal => 1.3);
 		compare_indexes('one key', 'all rows, bitmap scan', 'ms CPU', \%bitmap, goal => 1.3);
 		query('DROP TABLE fp_one_' . join ', fp_one_', @kinds);
