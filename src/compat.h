@@ -89,9 +89,11 @@
 #define bf_extend_with_zeros(relation, first, count) \
 	do { \
 		PGAlignedBlock zeros; \
+		BlockNumber next_block = (first); \
+		BlockNumber end_block = next_block + (count); \
 		memset(&zeros, 0, sizeof(zeros)); \
-		for (BlockNumber i = 0; i < (count); i++) \
-			smgrextend(RelationGetSmgr(relation), MAIN_FORKNUM, (first) + i, zeros.data, false); \
+		for (; next_block < end_block; next_block++) \
+			smgrextend(RelationGetSmgr(relation), MAIN_FORKNUM, next_block, zeros.data, false); \
 	} while (0)
 #endif
 
@@ -166,6 +168,12 @@
 #define bf_restrict_search_path() \
 	((void) set_config_option("search_path", "pg_catalog, pg_temp", PGC_USERSET, PGC_S_SESSION, \
 							  GUC_ACTION_SAVE, true, 0, false))
+#endif
+
+#if PG_VERSION_NUM >= 160000
+#define bf_is_owner(relation, user)	object_ownercheck(RelationRelationId, relation, user)
+#else
+#define bf_is_owner(relation, user)	pg_class_ownercheck(relation, user)
 #endif
 
 #if PG_VERSION_NUM >= 160000

@@ -123,6 +123,9 @@ typedef struct FpPage
 #define FP_CAPACITY			((BLCKSZ - FP_TAGS_OFFSET) / (sizeof(uint16) + FP_NARROW_REST))
 #define FP_RESTS_OFFSET		(FP_TAGS_OFFSET + FP_CAPACITY * sizeof(uint16))
 
+/* So many entries of one fingerprint on a page go to posting pages. */
+#define FP_HOT				(FP_CAPACITY / 4)
+
 /* A page with room for fewer entries calls for another bucket. */
 #define FP_LITTLE_ROOM		(FP_CAPACITY * 3 / 100)
 
@@ -215,6 +218,7 @@ extern void fp_append_logged(Relation index, Buffer buffer, const FpEntry *entry
 
 extern Buffer fp_read_bucket(Relation index, uint32 bucket, int lock, BufferAccessStrategy strategy);
 extern Buffer fp_read_chained(Relation index, BlockNumber block, FpKind kind, int lock, BufferAccessStrategy strategy);
+extern Buffer fp_read_link(Relation index, BlockNumber block, uint32 generation);
 extern Buffer fp_locate(Relation index, uint64 hash, int lock);
 extern void fp_insert_entry(Relation index, const FpEntry *entry, bool may_grow);
 extern void fp_spill(Relation index, Buffer buffer);

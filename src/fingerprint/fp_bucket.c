@@ -19,8 +19,6 @@
 
 #include "../index/teststop.h"
 
-/* So many entries of the same fingerprint go to posting pages. */
-#define FP_HOT				64
 
 /* The file grows by so many pages when an overflow or posting page is needed. */
 #define EXTEND_PAGES		8
@@ -70,6 +68,26 @@ has_received(Page page, uint32 bucket, uint64 hash)
 		return true;
 	fp_bucket(hash, origin.step - 1, &giver);
 	return (fp_header(page)->received & (1 << giver)) != 0;
+}
+
+/*
+ * Return a posting page that another one has led to, locked for reading, while nothing that leads there is
+ * locked.  InvalidBuffer if the page has been freed in the meantime.
+ */
+Buffer
+fp_read_link(Relation index, BlockNumber block, uint32 generation)
+{
+	Buffer		buffer = ReadBuffer(index, block);
+	const FpPage *header = fp_header(BufferGetPage(buffer));
+
+	LockBuffer(buffer, BUFFER_LOCK_SHARE);
+	if (PageIsNew(BufferGetPage(buffer)) || header->kind != FP_POSTING || header->generation != generation)
+	{
+		UnlockReleaseBuffer(buffer);
+		return InvalidBuffer;
+	}
+	fp_check_page(index, buffer, FP_POSTING);
+	return buffer;
 }
 
 /*
@@ -314,6 +332,7 @@ fp_extract(Relation index, Buffer buffer)
 	unsigned	level;
 	unsigned	known;
 	uint64		base;
+	bool		extracted;
 
 	if (n == 0)
 		return false;
@@ -380,17 +399,21 @@ fp_extract(Relation index, Buffer buffer)
 		elog(ERROR, "entries of a page do not fit another one");
 	reference.block = BufferGetBlockNumber(posting);
 	reference.offset = InvalidOffsetNumber;
-	if (!fp_make_fit(page, &reference, known, level))
-		elog(ERROR, "a reference does not fit its page");
-	fp_append(page, &reference);
-	bfindex_test_stop("fingerprint: before posting");
-	GenericXLogFinish(xlog);
-	bfindex_test_stop("fingerprint: after posting");
+	extracted = fp_make_fit(page, &reference, known, level);
+	if (extracted)
+	{
+		fp_append(page, &reference);
+		bfindex_test_stop("fingerprint: before posting");
+		GenericXLogFinish(xlog);
+		bfindex_test_stop("fingerprint: after posting");
+	}
+	else
+		GenericXLogAbort(xlog);
 	UnlockReleaseBuffer(posting);
 	UnlockReleaseBuffer(meta);
 	if (head != InvalidBuffer)
 		UnlockReleaseBuffer(head);
-	return true;
+	return extracted;
 }
 
 /*
@@ -428,6 +451,7 @@ fp_absorb(Relation index, Buffer buffer)
 				fp_header(page)->generation++;	/* readers of a standby wait for this page */
 				fp_free_page(xlog, meta, overflow);
 				GenericXLogFinish(xlog);
+				bfindex_test_stop("fingerprint: after absorbing");
 			}
 			else
 				GenericXLogAbort(xlog);

@@ -12,6 +12,8 @@
  */
 #include "fingerprint.h"
 
+#include <math.h>
+
 #include "access/tableam.h"
 #include "access/xloginsert.h"
 #include "catalog/index.h"
@@ -29,8 +31,11 @@
 #define PHASE_WRITE			2
 #define PHASE_INSERT		3
 
-/* Buckets are this full when they are built, where there has to be a step to go further. */
-#define BUILT_LOAD			0.935
+/* A bucket that is built has room for so many standard deviations of the number of its entries. */
+#define DEVIATIONS			2.5
+
+/* Hashes that are kept to find out how often keys are repeated. */
+#define SAMPLE				32768
 
 /* A file is divided into this number of others. */
 #define DIVISIONS			64
@@ -43,6 +48,10 @@ typedef struct Build
 	Relation	index;
 	IndexKeyHasher *hasher;
 	double		rows;
+	FpEntry		largest;		/* address, or one that needs as many bits */
+	uint64	   *sample;			/* the hashes whose bits of sample_mask are 0 */
+	uint64		sample_mask;
+	unsigned	n_sample;
 
 	/* what was collected; some of it may be in a file */
 	FpEntry    *entries;
@@ -96,10 +105,33 @@ rewind_file(BufFile *file)
 				 errmsg("could not rewind the temporary file of an index build: %m")));
 }
 
+/* Add a hash to the sample, which has all rows of some keys. */
+static void
+sample_hash(Build *build, uint64 hash)
+{
+	if ((hash & build->sample_mask) != 0)
+		return;
+	while (build->n_sample == SAMPLE && build->sample_mask != PG_UINT64_MAX)
+	{
+		unsigned	kept = 0;
+
+		build->sample_mask = build->sample_mask << 1 | 1;
+		for (unsigned i = 0; i < build->n_sample; i++)
+		{
+			if ((build->sample[i] & build->sample_mask) == 0)
+				build->sample[kept++] = build->sample[i];
+		}
+		build->n_sample = kept;
+	}
+	if (build->n_sample < SAMPLE && (hash & build->sample_mask) == 0)
+		build->sample[build->n_sample++] = hash;
+}
+
 static void
 collect_row(Relation index, ItemPointer tid, Datum *values, bool *isnull, bool alive, void *arg)
 {
 	Build	   *build = arg;
+	FpEntry    *entry;
 
 	if (isnull[0])
 		return;
@@ -114,9 +146,13 @@ collect_row(Relation index, ItemPointer tid, Datum *values, bool *isnull, bool a
 		build->in_file += build->n;
 		build->n = 0;
 	}
-	build->entries[build->n++] = (FpEntry) {index_key_hash(build->hasher, values[0]),
+	entry = &build->entries[build->n++];
+	*entry = (FpEntry) {index_key_hash(build->hasher, values[0]),
 		ItemPointerGetBlockNumber(tid), ItemPointerGetOffsetNumber(tid)};
+	build->largest.block |= entry->block;
+	build->largest.offset |= entry->offset;
 	build->rows++;
+	sample_hash(build, entry->hash);
 }
 
 /* ----------------------------------------------------------------
@@ -124,16 +160,81 @@ collect_row(Relation index, ItemPointer tid, Datum *values, bool *isnull, bool a
  * ----------------------------------------------------------------
  */
 
+static int
+compare_hashes(const void *a, const void *b)
+{
+	uint64		x = *(const uint64 *) a;
+	uint64		y = *(const uint64 *) b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* How keys are repeated, by the sample. */
+typedef struct Repetition
+{
+	double		hot;			/* share of rows whose keys go to posting pages */
+	double		cluster;		/* of the other rows: how many have the same key as a row, on average */
+} Repetition;
+
+static Repetition
+find_repetition(Build *build)
+{
+	double		rows = 0;
+	double		squares = 0;
+	unsigned	start = 0;
+
+	qsort(build->sample, build->n_sample, sizeof(uint64), compare_hashes);
+	for (unsigned i = 1; i <= build->n_sample; i++)
+	{
+		if (i == build->n_sample || build->sample[i] != build->sample[start])
+		{
+			double		run = i - start;
+
+			if (run < FP_HOT)
+			{
+				rows += run;
+				squares += run * run;
+			}
+			start = i;
+		}
+	}
+	if (rows == 0)
+		return (Repetition) {build->n_sample > 0 ? 1 : 0, 1};
+	return (Repetition) {1 - rows / build->n_sample, squares / rows};
+}
+
+/* How many entries an empty page of a level has room for. */
+static unsigned
+capacity_at(const Build *build, unsigned level)
+{
+	PGAlignedBlock block;
+
+	fp_init_page((Page) block.data, FP_OVERFLOW, 0);
+	fp_make_fit((Page) block.data, &build->largest, FP_TAG_SHIFT, level);
+	return fp_room((Page) block.data);
+}
+
 /*
- * Choose the smallest index in which buckets are not fuller than they should be.  All groups are
- * equally full, so either all have taken the last step or none.
+ * Choose the smallest index in which few buckets get more entries than their pages can hold.  All
+ * groups are equally full, so either all have taken the last step or none.  The number of entries of a
+ * bucket has mean m and variance cm, if rows come in clusters of c.  It is to be
+ * C = m + d sqrt(cm), which is a quadratic equation of sqrt(m).
  */
 static void
-choose_size(Build *build, double entries)
+choose_size(Build *build)
 {
-	build->step = 0;
-	while (fp_level(build->step) < FP_MAX_LEVEL && fp_buckets_at(build->step, 0) * BUILT_LOAD * FP_CAPACITY < entries)
-		build->step++;
+	Repetition	repetition = find_repetition(build);
+	double		entries = build->rows * (1 - repetition.hot);
+	double		d = DEVIATIONS * sqrt(repetition.cluster);
+
+	for (build->step = 0; fp_level(build->step) < FP_MAX_LEVEL; build->step++)
+	{
+		double		root = (sqrt(d * d + 4.0 * capacity_at(build, fp_level(build->step))) - d) / 2;
+
+		build->buckets = fp_buckets_at(build->step, 0);
+		if (build->buckets * root * root >= entries)
+			break;
+	}
 	build->buckets = fp_buckets_at(build->step, 0);
 }
 
@@ -373,12 +474,13 @@ fp_build(Relation heap, Relation index, struct IndexInfo *info)
 	index_key_check(index, build.hasher->type);
 	build.most = Max((uint64) maintenance_work_mem * 1024 / 2 / sizeof(FpEntry), PIECE);
 	build.room = PIECE;
+	build.sample = palloc(SAMPLE * sizeof(uint64));
 	build.entries = palloc(build.room * sizeof(FpEntry));
 	rows = table_index_build_scan(heap, index, info, true, true, collect_row, &build, NULL);
 
 	pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE, PHASE_WRITE);
 	n = build.n;
-	choose_size(&build, (double) (build.in_file + build.n));
+	choose_size(&build);
 	meta = new_meta(&build, build.hasher->type);
 	write_meta(index, MAIN_FORKNUM, &meta);
 	if (build.file != NULL)
@@ -412,7 +514,7 @@ fp_buildempty(Relation index)
 	Build		build = {index};
 	FpMeta		meta;
 
-	choose_size(&build, 0);
+	choose_size(&build);
 	meta = new_meta(&build, index_key_type(index, CurrentMemoryContext));
 	write_meta(index, INIT_FORKNUM, &meta);
 	write_empty(index, INIT_FORKNUM, 0, &meta);

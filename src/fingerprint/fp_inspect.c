@@ -11,11 +11,14 @@
 #include "access/table.h"
 #include "access/tableam.h"
 #include "catalog/index.h"
+#include "catalog/pg_class.h"
 #include "catalog/pg_type.h"
 #include "executor/tuptable.h"
 #include "funcapi.h"
 #include "miscadmin.h"
 #include "nodes/execnodes.h"
+#include "storage/lmgr.h"
+#include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/guc.h"
@@ -38,7 +41,7 @@ typedef struct Inspected
 } Inspected;
 
 static Inspected
-inspect_open(Oid oid, LOCKMODE lock)
+inspect_open(Oid oid)
 {
 	Oid			table = IndexGetRelation(oid, true);
 	Inspected	inspected;
@@ -47,7 +50,7 @@ inspect_open(Oid oid, LOCKMODE lock)
 		ereport(ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
 				 errmsg("OID %u is not that of an index", oid)));
-	inspected.heap = table_open(table, lock);
+	inspected.heap = table_open(table, AccessShareLock);
 	inspected.index = index_open(oid, AccessShareLock);
 	if (!fp_is(inspected.index))
 		ereport(ERROR,
@@ -90,7 +93,17 @@ typedef struct Walk
 	uint64		exhausted;		/* pages that cannot be divided further */
 	Tuplesortstate *sort;		/* of entries, if they are to be checked */
 	TupleTableSlot *slot;
+	List	   *chains;			/* of posting pages of this bucket, for later */
 } Walk;
+
+/* What is left of a chain of posting pages. */
+typedef struct Chain
+{
+	BlockNumber block;
+	uint32		generation;
+	uint64		hash;
+	uint64		known;
+} Chain;
 
 /* A row of a sort: an address, a hash, and which bits of the hash are known. */
 static void
@@ -105,29 +118,58 @@ put_row(Tuplesortstate *sort, TupleTableSlot *slot, const FpEntry *entry, uint64
 	tuplesort_puttupleslot(sort, slot);
 }
 
-static void
-walk_posting(Walk *walk, BlockNumber block, uint64 hash, uint64 known)
+/* Walk over a posting page that is locked, and unlock it; what is left of its chain is returned. */
+static Chain
+walk_posting(Walk *walk, Buffer buffer, Chain chain)
 {
-	while (block != InvalidBlockNumber)
-	{
-		Buffer		buffer = fp_read_chained(walk->index, block, FP_POSTING, BUFFER_LOCK_SHARE, NULL);
-		Page		page = BufferGetPage(buffer);
-		FpEntry		entries[FP_CAPACITY];
-		unsigned	n = fp_count(page);
+	Page		page = BufferGetPage(buffer);
+	FpEntry		entries[FP_CAPACITY];
+	unsigned	n = fp_count(page);
 
-		for (unsigned i = 0; i < n; i++)
-			entries[i] = fp_get(page, i, 0);
-		block = fp_header(page)->next;
-		UnlockReleaseBuffer(buffer);
-		CHECK_FOR_INTERRUPTS();
-		walk->posting_pages++;
-		walk->rows += n;
-		for (unsigned i = 0; i < n && walk->sort != NULL; i++)
+	for (unsigned i = 0; i < n; i++)
+		entries[i] = fp_get(page, i, 0);
+	chain.block = fp_header(page)->next;
+	chain.generation = fp_header(page)->next_generation;
+	UnlockReleaseBuffer(buffer);
+	walk->posting_pages++;
+	walk->rows += n;
+	for (unsigned i = 0; i < n && walk->sort != NULL; i++)
+	{
+		entries[i].hash = chain.hash;
+		put_row(walk->sort, walk->slot, &entries[i], chain.known);
+	}
+	return chain;
+}
+
+/*
+ * Walk over the rest of the chains, with nothing locked, since they can be long.  A page that VACUUM
+ * has freed meanwhile ends a chain: statistics need not be exact, and fingerprint_check has
+ * locked VACUUM out.
+ */
+static void
+walk_chains(Walk *walk)
+{
+	ListCell   *cell;
+
+	foreach(cell, walk->chains)
+	{
+		Chain		chain = *(Chain *) lfirst(cell);
+		BlockNumber pages = 0;
+
+		while (chain.block != InvalidBlockNumber)
 		{
-			entries[i].hash = hash;
-			put_row(walk->sort, walk->slot, &entries[i], known);
+			Buffer		buffer = fp_read_link(walk->index, chain.block, chain.generation);
+
+			if (buffer == InvalidBuffer)
+				break;
+			chain = walk_posting(walk, buffer, chain);
+			CHECK_FOR_INTERRUPTS();
+			if (++pages > RelationGetNumberOfBlocks(walk->index))
+				index_damaged(walk->index, FP_META_BLOCK, "Posting pages refer to each other in a circle.");
 		}
 	}
+	list_free_deep(walk->chains);
+	walk->chains = NIL;
 }
 
 /* Walk over one page of a bucket that is locked. */
@@ -143,7 +185,13 @@ walk_page(Walk *walk, Page page, uint64 base, unsigned level)
 		FpEntry		entry = fp_get(page, i, base);
 
 		if (entry.offset == InvalidOffsetNumber)
-			walk_posting(walk, entry.block, entry.hash, known);
+		{
+			Buffer		head = fp_read_chained(walk->index, entry.block, FP_POSTING, BUFFER_LOCK_SHARE, NULL);
+			Chain	   *chain = palloc(sizeof(Chain));
+
+			*chain = walk_posting(walk, head, (Chain) {InvalidBlockNumber, 0, entry.hash, known});
+			walk->chains = lappend(walk->chains, chain);
+		}
 		else
 		{
 			walk->rows++;
@@ -182,6 +230,7 @@ walk_bucket(Walk *walk, uint32 bucket)
 		}
 	}
 	UnlockReleaseBuffer(buffer);
+	walk_chains(walk);
 }
 
 static void
@@ -205,8 +254,7 @@ PG_FUNCTION_INFO_V1(fingerprint_stats);
 Datum
 fingerprint_stats(PG_FUNCTION_ARGS)
 {
-	/* VACUUM, which frees pages, must wait; inserts need not */
-	Inspected	inspected = inspect_open(PG_GETARG_OID(0), ShareUpdateExclusiveLock);
+	Inspected	inspected = inspect_open(PG_GETARG_OID(0));
 	Walk		walk = {inspected.index};
 	FpMeta		meta = fp_read_meta(inspected.index);
 	KeyClass	class = index_key_class(&meta.class);
@@ -321,7 +369,7 @@ PG_FUNCTION_INFO_V1(fingerprint_check);
 Datum
 fingerprint_check(PG_FUNCTION_ARGS)
 {
-	Inspected	inspected = inspect_open(PG_GETARG_OID(0), ShareLock);
+	Inspected	inspected = inspect_open(PG_GETARG_OID(0));
 	TupleDesc	desc;
 	TupleDesc	sort_desc = CreateTemplateTupleDesc(3);
 	Walk		walk = {inspected.index};
@@ -351,6 +399,10 @@ fingerprint_check(PG_FUNCTION_ARGS)
 
 	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
 		elog(ERROR, "return type must be a row type");
+	if (!bf_is_owner(RelationGetRelid(inspected.heap), GetUserId()))
+		aclcheck_error(ACLCHECK_NOT_OWNER, get_relkind_objtype(inspected.heap->rd_rel->relkind),
+					   RelationGetRelationName(inspected.heap));
+	LockRelation(inspected.heap, ShareLock);
 	for (AttrNumber i = 1; i <= 3; i++)
 		TupleDescInitEntry(sort_desc, i, NULL, INT8OID, -1, 0);
 	bf_finish_tuple_desc(sort_desc);
@@ -417,6 +469,7 @@ fingerprint_check(PG_FUNCTION_ARGS)
 	ExecDropSingleTupleTableSlot(walk.slot);
 	tuplesort_end(walk.sort);
 	tuplesort_end(rows.sort);
+	UnlockRelation(inspected.heap, ShareLock);
 	inspect_close(inspected);
 	values[0] = Int64GetDatum(missing);
 	values[1] = Int64GetDatum(dangling);

@@ -196,41 +196,26 @@ add_bucket(FpScan *scan, Relation index, Buffer buffer)
 }
 
 /*
- * Remove repeated rows.  An entry that is given to another bucket while both are read can be seen in
- * each of them.
+ * Collect the rows of the bucket that the hash belongs to.  If that bucket is giving entries to
+ * another one, it stays locked while the other one is read: so no row is seen in both.
  */
-static void
-remove_repeated(FpScan *scan)
-{
-	int			n = 0;
-
-	qsort(scan->rows, scan->n_rows, sizeof(ItemPointerData), compare_rows);
-	for (int i = 0; i < scan->n_rows; i++)
-	{
-		if (n == 0 || !ItemPointerEquals(&scan->rows[n - 1], &scan->rows[i]))
-			scan->rows[n++] = scan->rows[i];
-	}
-	scan->n_rows = n;
-}
-
-/* Collect the rows of the bucket that the hash belongs to. */
 static void
 collect_bucket(FpScan *scan, Relation index)
 {
 	Buffer		buffer = fp_locate(index, scan->hash, BUFFER_LOCK_SHARE);
 	const FpPage *header = fp_header(BufferGetPage(buffer));
-	uint32		bucket = header->bucket;
-	uint32		other = header->giving ? fp_bucket(scan->hash, header->step + 1, NULL) : bucket;
+	uint32		other = header->giving ? fp_bucket(scan->hash, header->step + 1, NULL) : header->bucket;
 
 	add_bucket(scan, index, buffer);
+	if (unlikely(other != header->bucket))
+	{
+		Buffer		taker = fp_read_bucket(index, other, BUFFER_LOCK_SHARE, NULL);
+
+		if (!PageIsNew(BufferGetPage(taker)))
+			add_bucket(scan, index, taker);
+		UnlockReleaseBuffer(taker);
+	}
 	UnlockReleaseBuffer(buffer);
-	if (likely(other == bucket))
-		return;
-	buffer = fp_read_bucket(index, other, BUFFER_LOCK_SHARE, NULL);
-	if (!PageIsNew(BufferGetPage(buffer)))
-		add_bucket(scan, index, buffer);
-	UnlockReleaseBuffer(buffer);
-	remove_repeated(scan);
 }
 
 /* Start again, without the rows that were returned. */
@@ -268,25 +253,18 @@ collect_more(IndexScanDesc desc)
 	{
 		Link		link = scan->links[--scan->n_links];
 		Buffer		buffer;
-		const FpPage *header;
 
 		CHECK_FOR_INTERRUPTS();
 		remember_returned(scan);
 		scan->n_rows = scan->next_row = 0;
-		buffer = ReadBuffer(desc->indexRelation, link.block);
-		LockBuffer(buffer, BUFFER_LOCK_SHARE);
-		header = fp_header(BufferGetPage(buffer));
-		if (!PageIsNew(BufferGetPage(buffer)) && header->kind == FP_POSTING && header->generation == link.generation)
+		buffer = fp_read_link(desc->indexRelation, link.block, link.generation);
+		if (buffer != InvalidBuffer)
 		{
-			fp_check_page(desc->indexRelation, buffer, FP_POSTING);
 			add_posting(scan, BufferGetPage(buffer));
 			UnlockReleaseBuffer(buffer);
 		}
 		else
-		{
-			UnlockReleaseBuffer(buffer);
 			restart(scan, desc->indexRelation);
-		}
 		if (scan->n_rows > 0)
 			return true;
 	}

@@ -86,17 +86,18 @@ clean_posting(Vacuum *vacuum, BlockNumber head)
 			header->next_generation = fp_header(BufferGetPage(buffer))->next_generation;
 			fp_free_page(xlog, meta, buffer);
 			GenericXLogFinish(xlog);
+			bfindex_test_stop("fingerprint: after unlinking");
 			UnlockReleaseBuffer(meta);
 			UnlockReleaseBuffer(buffer);
 		}
 		else
 		{
 			UnlockReleaseBuffer(previous);
-			LockBuffer(buffer, BUFFER_LOCK_UNLOCK);
-			bf_vacuum_delay_point();
-			LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
 			previous = buffer;
 		}
+		LockBuffer(previous, BUFFER_LOCK_UNLOCK);
+		bf_vacuum_delay_point();
+		LockBuffer(previous, BUFFER_LOCK_EXCLUSIVE);
 	}
 	UnlockReleaseBuffer(previous);
 }
@@ -126,6 +127,7 @@ clean_references(Vacuum *vacuum, Buffer buffer, BlockNumber *heads, unsigned *n_
 			fp_remove(GenericXLogRegisterBuffer(xlog, buffer, 0), i);
 			fp_free_page(xlog, meta, posting);
 			GenericXLogFinish(xlog);
+			bfindex_test_stop("fingerprint: after removing a reference");
 			UnlockReleaseBuffer(meta);
 		}
 		UnlockReleaseBuffer(posting);

@@ -140,12 +140,15 @@ bfindex_is(Relation relation)
 #include "access/xlog.h"
 
 static char *bfindex_test_place;
+static int	bfindex_test_passes;
 
 void
 bfindex_define_test_stop(void)
 {
 	DefineCustomStringVariable("bloomfilter.test_stop", "Where the server stops.", NULL, &bfindex_test_place, "",
 							   PGC_SUSET, 0, NULL, NULL, NULL);
+	DefineCustomIntVariable("bloomfilter.test_stop_passes", "How often a session passes that place before.", NULL,
+							&bfindex_test_passes, 0, 0, INT_MAX, PGC_SUSET, 0, NULL, NULL, NULL);
 }
 
 /*
@@ -157,12 +160,15 @@ bfindex_test_stop(const char *place)
 {
 	size_t		length = strlen(place);
 
+	bool		flushed;
+
 	if (bfindex_test_place == NULL || strncmp(bfindex_test_place, place, length) != 0)
 		return;
-	if (strcmp(bfindex_test_place + length, ", flushed") == 0)
-		XLogFlush(GetXLogInsertRecPtr());
-	else if (bfindex_test_place[length] != '\0')
+	flushed = strcmp(bfindex_test_place + length, ", flushed") == 0;
+	if ((!flushed && bfindex_test_place[length] != '\0') || bfindex_test_passes-- > 0)
 		return;
+	if (flushed)
+		XLogFlush(GetXLogInsertRecPtr());
 	kill(PostmasterPid, SIGQUIT);
 	for (;;)
 		pg_usleep(1000);
