@@ -513,23 +513,31 @@ sub small_buffers
 	restart_with($buffers);
 	for my $type (@types)
 	{
-		query("SET client_min_messages = warning; DROP TABLE IF EXISTS fp_hits; SET enable_hashjoin = off; SET enable_mergejoin = off;
-			   CREATE UNLOGGED TABLE fp_hits AS SELECT s.k FROM generate_series(1, 50000) i JOIN " . source_of($type) . " s ON s.id = 1 + i * 7368787::bigint % $rows");
-		for my $round (1 .. $rounds)
+		my $source = source_of($type);
+		my $few = int($rows / 100);
+
+		# keys of any rows; and of the newest hundredth, whose pages of the table are few
+		for my $which ([ 'any rows', "1 + i * 7368787::bigint % $rows" ], [ 'recent rows', "$rows - i * 7368787::bigint % $few" ])
 		{
-			my %us;
-
-			for my $kind (@INDEXES)
+			query("SET client_min_messages = warning; DROP TABLE IF EXISTS fp_hits; SET enable_hashjoin = off; SET enable_mergejoin = off;
+				   CREATE UNLOGGED TABLE fp_hits AS SELECT s.k FROM generate_series(1, 50000) i JOIN $source s ON s.id = $which->[1]");
+			for my $round (1 .. $rounds)
 			{
-				my $table = table_of($type, $kind);
-				my $look = "SELECT ${table}_look((SELECT array_agg(k) FROM fp_hits))";
+				my (%us, %cpu);
 
-				$progress->("small shared_buffers, $type->[0]: $kind");
-				my @lines = session(split(/; */, $FP_PLAIN), q{SELECT 'at ' || extract(epoch FROM clock_timestamp())}, $look, q{SELECT 'at ' || extract(epoch FROM clock_timestamp())});
-				my ($begin, $end) = map { /^at ([0-9.]+)$/ } @lines;
-				$us{$kind} = ($end - $begin) * 1e6 / 50_000;
+				for my $kind (@INDEXES)
+				{
+					my $look = 'SELECT ' . table_of($type, $kind) . '_look((SELECT array_agg(k) FROM fp_hits))';
+					my $at = q{SELECT 'at ' || extract(epoch FROM clock_timestamp()) || ' ' || cpu_ns()};
+
+					$progress->("small shared_buffers, $type->[0], $which->[0]: $kind");
+					my @at = map { [/^at ([0-9.]+) ([0-9]+)$/] } grep { /^at / } session(split(/; */, $FP_PLAIN), $look, 'SELECT 1', $at, $look, 'SELECT 1', $at);
+					$us{$kind} = ($at[1][0] - $at[0][0]) * 1e6 / 50_000;
+					$cpu{$kind} = ($at[1][1] - $at[0][1]) / 1000 / 50_000;
+				}
+				compare_indexes('small shared_buffers', "hit, $type->[0], $which->[0]", 'us', \%us, goal => 0.6, remark => "shared_buffers = $buffers");
+				compare_indexes('small shared_buffers', "hit, $type->[0], $which->[0], CPU", 'us CPU', \%cpu);
 			}
-			compare_indexes('small shared_buffers', "hit, $type->[0]", 'us', \%us, goal => 0.6, remark => "shared_buffers = $buffers");
 		}
 	}
 	restart_with();
