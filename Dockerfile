@@ -1,9 +1,10 @@
-# The official image of PostgreSQL with the extension, which is not created: that is
-# for a script in /docker-entrypoint-initdb.d or a CREATE EXTENSION of your own.
+# The official PostgreSQL image with the extension's files.  To create the extension, run
+# CREATE EXTENSION bloomfilter, for instance in a script in /docker-entrypoint-initdb.d.
 #
 #   docker build --build-arg PG_MAJOR=18 -t postgres-bloomfilter:18 .
 #
-# PG_MAJOR is 15 to 18.  Only the extension's three files are added to the image.
+# PG_MAJOR can be 15 to 19, if there is an official image postgres:PG_MAJOR (for 19, after its
+# release).  Only the three files of the extension are added to the image.
 
 ARG PG_MAJOR=15
 

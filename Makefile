@@ -1,64 +1,64 @@
-# bloomfilter: membership filters for PostgreSQL
+# bloomfilter: Bloom and cuckoo filters for PostgreSQL
 #
 #   make, make install, make installcheck   as with any extension
-#   make unit                               the core's tests, without a server
-#   make lint                               what compilers and checkers say
-#   make dist                               the archive for PGXN, of the last commit
+#   make unit                               the tests of the core, without a server
+#   make lint                               static checks
+#   make dist                               the archive for PGXN, from the last commit
 #
-# `./script/test` does all of it from nothing on a throwaway cluster.
+# `./script/test` installs missing packages, builds, and runs the tests on a throwaway cluster.
 
 EXTENSION = bloomfilter
-# The version is what the control file says.
+# The version is defined in the control file.
 BF_VERSION := $(shell sed -n "s/^default_version *= *'\(.*\)'.*/\1/p" $(dir $(firstword $(MAKEFILE_LIST)))bloomfilter.control)
 DATA = bloomfilter--$(BF_VERSION).sql
 MODULE_big = bloomfilter
-PGFILEDESC = "bloomfilter - membership filters as SQL values"
+PGFILEDESC = "bloomfilter - Bloom and cuckoo filters"
 
 CORE = src/core/geometry.o src/core/growth.o src/core/lines.o src/core/table.o src/core/hashlist.o \
-       src/core/base64.o src/core/format.o src/core/query.o src/core/bloom.o src/core/bloom_sets.o \
-       src/core/bloom_write.o src/core/cuckoo.o src/core/cuckoo_sets.o src/core/mutable.o
+       src/core/accumulator.o src/core/base64.o src/core/format.o src/core/query.o src/core/bloom.o \
+       src/core/bloom_layers.o src/core/bloom_sets.o src/core/bloom_write.o src/core/cuckoo.o src/core/cuckoo_sets.o src/core/mutable.o
 OBJS = bloomfilter.o $(CORE) src/server.o \
        src/key.o src/key_class.o src/key_scalar.o src/key_nested.o src/key_argument.o \
        src/value.o src/builder.o src/contains.o src/change.o src/aggregate.o src/sets.o src/stats.o \
        src/io.o src/planner.o \
-       src/index/index_key.o src/index/handler.o src/index/page.o src/index/growth.o src/index/build.o src/index/insert.o \
-       src/index/probe.o src/index/scan.o src/index/cost.o \
-       src/index/trust.o src/index/ask.o src/index/find.o src/index/inspect.o \
+       src/index/index_key.o src/index/handler.o src/index/page.o src/index/layers.o src/index/build.o src/index/insert.o \
+       src/index/index_probe.o src/index/index_scan.o src/index/cost.o \
+       src/index/trust.o src/index/table_lookup.o src/index/find.o src/index/inspect.o \
        src/fingerprint/fp_handler.o src/fingerprint/fp_address.o src/fingerprint/fp_page.o src/fingerprint/fp_bucket.o \
        src/fingerprint/fp_grow.o src/fingerprint/fp_build.o src/fingerprint/fp_scan.o src/fingerprint/fp_vacuum.o \
        src/fingerprint/fp_inspect.o \
-       src/joinfilter/plan.o src/joinfilter/trace.o src/joinfilter/collect.o src/joinfilter/filter.o src/joinfilter/hash.o src/joinfilter/probe.o \
-       src/joinfilter/scan.o src/joinfilter/ask.o src/joinfilter/heap.o
+       src/joinfilter/plan.o src/joinfilter/trace.o src/joinfilter/nodes.o src/joinfilter/join_key.o src/joinfilter/filter.o \
+       src/joinfilter/collect_node.o src/joinfilter/scan_node.o src/joinfilter/probe_node.o \
+       src/joinfilter/probe_list.o src/joinfilter/pass_through.o src/joinfilter/heap.o
 
 REGRESS = keys class fpp canonical input nulls aggregates states bounds sets growth stored missing unchanged planner plpgsql travel \
           cuckoo cuckoo_bytes cuckoo_growth cuckoo_model encodings index index_keys index_functions index_plans joins catalog
 REGRESS_OPTS = --load-extension=bloomfilter --load-extension=citext
 
-# Several sessions, step by step (specs/); left out where regression files are chosen.
+# Isolation tests (specs/).  They are left out if REGRESS is set on the command line.
 ifneq ($(origin REGRESS), command line)
 ISOLATION = new_keys index_skew index_snapshot index_move index_locks index_change index_temporary \
             recipe_nickname recipe_coupons recipe_changes recipe_small_filters recipe_crawler
 endif
 ISOLATION_OPTS = --load-extension=bloomfilter
 
-# Symbols are hidden: everything that SQL calls is exported by name.
+# Symbols are hidden, except for functions that SQL calls.
 #
-# Floating-point operations are neither fused nor carried out in more precision
-# than asked for, so that a filter's geometry is the same on every machine.
+# Floating-point operations are neither fused nor computed with excess precision, so
+# that the geometry of a filter is the same on every machine.
 SAME_FLOATS = -ffp-contract=off $(shell echo | $(CC) -Werror -fexcess-precision=standard \
 	-x c -c -o /dev/null - 2>/dev/null && echo -fexcess-precision=standard)
 PG_CFLAGS = -fvisibility=hidden -std=gnu11 $(SAME_FLOATS) $(EXTRA_CFLAGS)
 PG_CPPFLAGS = -DBF_VERSION='"$(BF_VERSION)"'
 SHLIB_LINK = -lm $(EXTRA_LDFLAGS)
 
-# LLVM bitcode needs the very clang that the server was built with; nothing
-# here gains from inlining by JIT.
+# No LLVM bitcode: it requires the clang that the server was built with, and the
+# functions do not benefit from inlining by JIT.
 override with_llvm := no
 
 EXTRA_CLEAN = test/unit/core_test test/unit/fingerprint_test
 
-# Built outside of the source tree (VPATH, as pg_buildext does for each major), the
-# objects go to folders of the same names.
+# In a VPATH build (as by pg_buildext, for each major), objects need the same folders.
 ifdef VPATH
 $(shell mkdir -p $(sort $(dir $(OBJS))))
 endif
@@ -67,7 +67,7 @@ PG_CONFIG ?= pg_config
 PGXS := $(shell $(PG_CONFIG) --pgxs 2>/dev/null)
 ifeq ($(wildcard $(PGXS)),)
 $(error PostgreSQL's development files are missing: install postgresql-server-dev-NN (Debian) or \
-	postgresqlNN-devel (Red Hat) for your major version NN, or say make PG_CONFIG=/path/to/pg_config)
+	postgresqlNN-devel (Red Hat) for your major version NN, or run make PG_CONFIG=/path/to/pg_config)
 endif
 include $(PGXS)
 
@@ -98,7 +98,7 @@ unit: test/unit/core_test test/unit/fingerprint_test
 	./test/unit/core_test
 	./test/unit/fingerprint_test
 
-# PGXN wants versions of three numbers, in the name of the file and of its folder.
+# PGXN requires versions of three numbers, in the names of the file and of its folder.
 DIST_DIR = .
 dist:
 	git archive --format=zip --prefix=$(EXTENSION)-$(BF_VERSION).0/ -o $(DIST_DIR)/$(EXTENSION)-$(BF_VERSION).0.zip HEAD

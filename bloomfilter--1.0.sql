@@ -28,7 +28,7 @@ CREATE TYPE bloom (
   STORAGE = external, ALIGNMENT = double
 );
 
-COMMENT ON TYPE bloom IS 'Bloom filter: a small set that may report a key it does not hold, and never misses one it does';
+COMMENT ON TYPE bloom IS 'Bloom filter: reports every key that was added, and few others';
 COMMENT ON FUNCTION bloom_in(cstring) IS 'I/O';
 COMMENT ON FUNCTION bloom_out(bloom) IS 'I/O';
 COMMENT ON FUNCTION bloom_recv(internal) IS 'I/O';
@@ -41,13 +41,13 @@ CREATE FUNCTION bloom_to_bytea(bloom) RETURNS bytea
 CREATE CAST (bytea AS bloom) WITH FUNCTION bloom_from_bytea(bytea);
 CREATE CAST (bloom AS bytea) WITH FUNCTION bloom_to_bytea(bloom);
 
-COMMENT ON FUNCTION bloom_from_bytea(bytea) IS 'a filter from its bytes, which are validated';
-COMMENT ON FUNCTION bloom_to_bytea(bloom) IS 'the bytes of a filter';
-COMMENT ON CAST (bytea AS bloom) IS 'a filter from its bytes, which are validated';
-COMMENT ON CAST (bloom AS bytea) IS 'the bytes of a filter';
+COMMENT ON FUNCTION bloom_from_bytea(bytea) IS 'convert bytes to a filter, with validation';
+COMMENT ON FUNCTION bloom_to_bytea(bloom) IS 'convert a filter to bytes';
+COMMENT ON CAST (bytea AS bloom) IS 'convert bytes to a filter, with validation';
+COMMENT ON CAST (bloom AS bytea) IS 'convert a filter to bytes';
 
 ------------------------------------------------------------------
--- bloom: equality: of the bytes
+-- bloom: equality and hashing
 ------------------------------------------------------------------
 
 CREATE FUNCTION bloom_eq(bloom, bloom) RETURNS boolean
@@ -76,13 +76,13 @@ COMMENT ON FUNCTION bloom_eq(bloom, bloom) IS 'implementation of = operator';
 COMMENT ON FUNCTION bloom_ne(bloom, bloom) IS 'implementation of <> operator';
 COMMENT ON FUNCTION bloom_hash_value(bloom) IS 'hash of a filter, for hash indexes and joins';
 COMMENT ON FUNCTION bloom_hash_value_extended(bloom, bigint) IS 'seeded hash of a filter, for hash partitioning';
-COMMENT ON OPERATOR = (bloom, bloom) IS 'equal: the same bytes';
+COMMENT ON OPERATOR = (bloom, bloom) IS 'equal, byte by byte';
 COMMENT ON OPERATOR <> (bloom, bloom) IS 'not equal';
 COMMENT ON OPERATOR FAMILY bloom_ops USING hash IS 'hashing of filters by their bytes';
 COMMENT ON OPERATOR CLASS bloom_ops USING hash IS 'hashing of filters by their bytes';
 
 ------------------------------------------------------------------
--- bloom: making a filter and adding to it
+-- bloom: creating filters, adding and testing keys
 ------------------------------------------------------------------
 
 CREATE FUNCTION bloom_new(
@@ -94,8 +94,8 @@ CREATE FUNCTION bloom_add_support(internal) RETURNS internal
 CREATE FUNCTION bloom_add_all(filter bloom, keys anyarray) RETURNS bloom
   AS 'MODULE_PATHNAME', 'filter_add_all' LANGUAGE C IMMUTABLE PARALLEL SAFE SUPPORT bloom_add_support;
 
-COMMENT ON FUNCTION bloom_new(bigint, float8, integer, integer) IS 'an empty filter that grows, has a fixed size (growth => 0), or rotates (max_layers)';
-COMMENT ON FUNCTION bloom_add_all(bloom, anyarray) IS 'the filter with all keys of an array added';
+COMMENT ON FUNCTION bloom_new(bigint, float8, integer, integer) IS 'create an empty filter that grows, has a fixed size (growth => 0), or rotates (max_layers)';
+COMMENT ON FUNCTION bloom_add_all(bloom, anyarray) IS 'add all keys of an array to a filter';
 COMMENT ON FUNCTION bloom_add_support(internal) IS 'planner support';
 
 CREATE FUNCTION bloom_contains_support(internal) RETURNS internal
@@ -109,8 +109,8 @@ COMMENT ON FUNCTION bloom_contains_support(internal) IS 'planner support';
 COMMENT ON FUNCTION bloom_contains_sel(internal, oid, internal, integer) IS 'restriction selectivity of @>';
 COMMENT ON FUNCTION bloom_contains_joinsel(internal, oid, internal, smallint, internal) IS 'join selectivity of @>';
 
--- Keys are anycompatible: then literals of unknown type are text, and every
--- other key keeps its own type.
+-- Keys are declared anycompatible, so that literals of unknown type are text and every
+-- other key keeps its type.
 CREATE FUNCTION bloom_add(filter bloom, key anycompatible) RETURNS bloom
   AS 'MODULE_PATHNAME', 'filter_add' LANGUAGE C IMMUTABLE PARALLEL SAFE SUPPORT bloom_add_support;
 CREATE FUNCTION bloom_contains(filter bloom, key anycompatible) RETURNS boolean
@@ -122,10 +122,10 @@ CREATE OPERATOR @> (
   RESTRICT = bloom_contains_sel, JOIN = bloom_contains_joinsel
 );
 
-COMMENT ON FUNCTION bloom_add(bloom, anycompatible) IS 'the filter with a key added';
-COMMENT ON FUNCTION bloom_contains(bloom, anycompatible) IS 'can the key have been added? false: certainly not';
-COMMENT ON FUNCTION bloom_hash(anycompatible) IS 'the 64-bit hash that a key has in every filter';
-COMMENT ON OPERATOR @> (bloom, anycompatible) IS 'can the key have been added?';
+COMMENT ON FUNCTION bloom_add(bloom, anycompatible) IS 'add a key to a filter';
+COMMENT ON FUNCTION bloom_contains(bloom, anycompatible) IS 'may the key have been added? false means certainly not';
+COMMENT ON FUNCTION bloom_hash(anycompatible) IS '64-bit hash of a key, the same in every filter';
+COMMENT ON OPERATOR @> (bloom, anycompatible) IS 'may the key have been added?';
 
 CREATE FUNCTION bloom_contains_any(filter bloom, keys anyarray) RETURNS boolean
   AS 'MODULE_PATHNAME', 'filter_contains_any' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
@@ -136,13 +136,13 @@ CREATE FUNCTION bloom_contains_each(filter bloom, keys anyarray) RETURNS boolean
 CREATE FUNCTION bloom_missing(filter bloom, keys anycompatiblearray) RETURNS anycompatiblearray
   AS 'MODULE_PATHNAME', 'filter_missing' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
-COMMENT ON FUNCTION bloom_contains_any(bloom, anyarray) IS 'can any of the keys have been added?';
-COMMENT ON FUNCTION bloom_contains_all(bloom, anyarray) IS 'can all of the keys have been added?';
-COMMENT ON FUNCTION bloom_contains_each(bloom, anyarray) IS 'for each of the keys: can it have been added?';
-COMMENT ON FUNCTION bloom_missing(bloom, anycompatiblearray) IS 'the keys of an array that were certainly not added, each once';
+COMMENT ON FUNCTION bloom_contains_any(bloom, anyarray) IS 'may any of the keys have been added?';
+COMMENT ON FUNCTION bloom_contains_all(bloom, anyarray) IS 'may all of the keys have been added?';
+COMMENT ON FUNCTION bloom_contains_each(bloom, anyarray) IS 'for each key: may it have been added?';
+COMMENT ON FUNCTION bloom_missing(bloom, anycompatiblearray) IS 'distinct keys of an array that were certainly not added';
 
 ------------------------------------------------------------------
--- bloom: sets
+-- bloom: union and intersection
 ------------------------------------------------------------------
 
 CREATE FUNCTION bloom_union(a bloom, b bloom) RETURNS bloom
@@ -152,8 +152,8 @@ CREATE FUNCTION bloom_intersection(a bloom, b bloom) RETURNS bloom
 CREATE OPERATOR | (LEFTARG = bloom, RIGHTARG = bloom, FUNCTION = bloom_union, COMMUTATOR = |);
 CREATE OPERATOR & (LEFTARG = bloom, RIGHTARG = bloom, FUNCTION = bloom_intersection, COMMUTATOR = &);
 
-COMMENT ON FUNCTION bloom_union(bloom, bloom) IS 'filter of the keys of either';
-COMMENT ON FUNCTION bloom_intersection(bloom, bloom) IS 'filter of the keys of both, and a few more';
+COMMENT ON FUNCTION bloom_union(bloom, bloom) IS 'union of two filters';
+COMMENT ON FUNCTION bloom_intersection(bloom, bloom) IS 'intersection of two filters, with more false positives than a filter of the common keys';
 COMMENT ON OPERATOR | (bloom, bloom) IS 'union';
 COMMENT ON OPERATOR & (bloom, bloom) IS 'intersection';
 
@@ -174,11 +174,11 @@ CREATE AGGREGATE bloom_intersection_agg(filter bloom) (
 COMMENT ON FUNCTION bloom_union_agg_transition(bloom, bloom) IS 'aggregate transition function';
 COMMENT ON FUNCTION bloom_union_agg_final(bloom) IS 'aggregate final function';
 COMMENT ON FUNCTION bloom_intersection_agg_transition(bloom, bloom) IS 'aggregate transition function';
-COMMENT ON AGGREGATE bloom_union_agg(bloom) IS 'filter of the keys of any of the filters';
-COMMENT ON AGGREGATE bloom_intersection_agg(bloom) IS 'filter of the keys of all of the filters, and a few more; NULL if there are none';
+COMMENT ON AGGREGATE bloom_union_agg(bloom) IS 'union of all filters';
+COMMENT ON AGGREGATE bloom_intersection_agg(bloom) IS 'intersection of all filters; null if there are none';
 
 ------------------------------------------------------------------
--- bloom: what a filter says about itself
+-- bloom: statistics and sizing
 ------------------------------------------------------------------
 
 CREATE FUNCTION bloom_cardinality(filter bloom) RETURNS bigint
@@ -206,11 +206,11 @@ CREATE FUNCTION bloom_plan(
   AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
 
 COMMENT ON FUNCTION bloom_cardinality(bloom) IS 'estimated number of distinct keys in the filter';
-COMMENT ON FUNCTION bloom_fpp(bloom) IS 'probability, as the filter is now, that a key that was not added is reported';
+COMMENT ON FUNCTION bloom_fpp(bloom) IS 'current probability that an absent key is reported';
 COMMENT ON FUNCTION bloom_stats(bloom) IS 'geometry, contents and false-positive probability of the filter';
-COMMENT ON FUNCTION bloom_layers(bloom) IS 'the layers of the filter, the oldest first';
-COMMENT ON FUNCTION bloom_compact(bloom) IS 'the same keys in fewer bytes';
-COMMENT ON FUNCTION bloom_plan(bigint, float8, integer, integer) IS 'what a filter would cost: size, bits per key, hashes; of a rotating one the most it can take';
+COMMENT ON FUNCTION bloom_layers(bloom) IS 'layers of the filter, the oldest first';
+COMMENT ON FUNCTION bloom_compact(bloom) IS 'reduce the size of a filter';
+COMMENT ON FUNCTION bloom_plan(bigint, float8, integer, integer) IS 'size, bits per key and hashes that a filter would have; the maximum for a rotating one';
 
 ------------------------------------------------------------------
 -- cuckoo: the type, its text and binary forms
@@ -233,7 +233,7 @@ CREATE TYPE cuckoo (
   STORAGE = external, ALIGNMENT = double
 );
 
-COMMENT ON TYPE cuckoo IS 'cuckoo filter: a small multiset that may report a key it does not hold, never misses one it does, and can delete';
+COMMENT ON TYPE cuckoo IS 'cuckoo filter: reports every key that was added, and few others; keys can be deleted';
 COMMENT ON FUNCTION cuckoo_in(cstring) IS 'I/O';
 COMMENT ON FUNCTION cuckoo_out(cuckoo) IS 'I/O';
 COMMENT ON FUNCTION cuckoo_recv(internal) IS 'I/O';
@@ -246,13 +246,13 @@ CREATE FUNCTION cuckoo_to_bytea(cuckoo) RETURNS bytea
 CREATE CAST (bytea AS cuckoo) WITH FUNCTION cuckoo_from_bytea(bytea);
 CREATE CAST (cuckoo AS bytea) WITH FUNCTION cuckoo_to_bytea(cuckoo);
 
-COMMENT ON FUNCTION cuckoo_from_bytea(bytea) IS 'a filter from its bytes, which are validated';
-COMMENT ON FUNCTION cuckoo_to_bytea(cuckoo) IS 'the bytes of a filter';
-COMMENT ON CAST (bytea AS cuckoo) IS 'a filter from its bytes, which are validated';
-COMMENT ON CAST (cuckoo AS bytea) IS 'the bytes of a filter';
+COMMENT ON FUNCTION cuckoo_from_bytea(bytea) IS 'convert bytes to a filter, with validation';
+COMMENT ON FUNCTION cuckoo_to_bytea(cuckoo) IS 'convert a filter to bytes';
+COMMENT ON CAST (bytea AS cuckoo) IS 'convert bytes to a filter, with validation';
+COMMENT ON CAST (cuckoo AS bytea) IS 'convert a filter to bytes';
 
 ------------------------------------------------------------------
--- cuckoo: equality: of the bytes
+-- cuckoo: equality and hashing
 ------------------------------------------------------------------
 
 CREATE FUNCTION cuckoo_eq(cuckoo, cuckoo) RETURNS boolean
@@ -281,13 +281,13 @@ COMMENT ON FUNCTION cuckoo_eq(cuckoo, cuckoo) IS 'implementation of = operator';
 COMMENT ON FUNCTION cuckoo_ne(cuckoo, cuckoo) IS 'implementation of <> operator';
 COMMENT ON FUNCTION cuckoo_hash_value(cuckoo) IS 'hash of a filter, for hash indexes and joins';
 COMMENT ON FUNCTION cuckoo_hash_value_extended(cuckoo, bigint) IS 'seeded hash of a filter, for hash partitioning';
-COMMENT ON OPERATOR = (cuckoo, cuckoo) IS 'equal: the same bytes';
+COMMENT ON OPERATOR = (cuckoo, cuckoo) IS 'equal, byte by byte';
 COMMENT ON OPERATOR <> (cuckoo, cuckoo) IS 'not equal';
 COMMENT ON OPERATOR FAMILY cuckoo_ops USING hash IS 'hashing of filters by their bytes';
 COMMENT ON OPERATOR CLASS cuckoo_ops USING hash IS 'hashing of filters by their bytes';
 
 ------------------------------------------------------------------
--- cuckoo: making a filter and adding to it
+-- cuckoo: creating filters, adding, deleting and testing keys
 ------------------------------------------------------------------
 
 CREATE FUNCTION cuckoo_new(
@@ -298,8 +298,8 @@ CREATE FUNCTION cuckoo_add_support(internal) RETURNS internal
 CREATE FUNCTION cuckoo_add_all(filter cuckoo, keys anyarray) RETURNS cuckoo
   AS 'MODULE_PATHNAME', 'filter_add_all' LANGUAGE C IMMUTABLE PARALLEL SAFE SUPPORT cuckoo_add_support;
 
-COMMENT ON FUNCTION cuckoo_new(bigint, float8, integer) IS 'an empty filter, which grows when it is full';
-COMMENT ON FUNCTION cuckoo_add_all(cuckoo, anyarray) IS 'the filter with all keys of an array added';
+COMMENT ON FUNCTION cuckoo_new(bigint, float8, integer) IS 'create an empty filter, which grows when it is full';
+COMMENT ON FUNCTION cuckoo_add_all(cuckoo, anyarray) IS 'add all keys of an array to a filter';
 COMMENT ON FUNCTION cuckoo_add_support(internal) IS 'planner support';
 
 CREATE FUNCTION cuckoo_contains_support(internal) RETURNS internal
@@ -313,8 +313,8 @@ COMMENT ON FUNCTION cuckoo_contains_support(internal) IS 'planner support';
 COMMENT ON FUNCTION cuckoo_contains_sel(internal, oid, internal, integer) IS 'restriction selectivity of @>';
 COMMENT ON FUNCTION cuckoo_contains_joinsel(internal, oid, internal, smallint, internal) IS 'join selectivity of @>';
 
--- Keys are anycompatible: then literals of unknown type are text, and every
--- other key keeps its own type.
+-- Keys are declared anycompatible, so that literals of unknown type are text and every
+-- other key keeps its type.
 CREATE FUNCTION cuckoo_add(filter cuckoo, key anycompatible) RETURNS cuckoo
   AS 'MODULE_PATHNAME', 'filter_add' LANGUAGE C IMMUTABLE PARALLEL SAFE SUPPORT cuckoo_add_support;
 CREATE FUNCTION cuckoo_delete(filter cuckoo, key anycompatible) RETURNS cuckoo
@@ -330,12 +330,12 @@ CREATE OPERATOR @> (
   RESTRICT = cuckoo_contains_sel, JOIN = cuckoo_contains_joinsel
 );
 
-COMMENT ON FUNCTION cuckoo_add(cuckoo, anycompatible) IS 'the filter with one more copy of a key';
-COMMENT ON FUNCTION cuckoo_delete(cuckoo, anycompatible) IS 'the filter with one copy of a key less; the key must have been added';
-COMMENT ON FUNCTION cuckoo_delete_all(cuckoo, anyarray) IS 'the filter with one copy less of each key of an array';
-COMMENT ON FUNCTION cuckoo_count(cuckoo, anycompatible) IS 'how many copies of a key; 255 means that many or more, for ever';
-COMMENT ON FUNCTION cuckoo_contains(cuckoo, anycompatible) IS 'can the key have been added? false: certainly not';
-COMMENT ON OPERATOR @> (cuckoo, anycompatible) IS 'can the key have been added?';
+COMMENT ON FUNCTION cuckoo_add(cuckoo, anycompatible) IS 'add one copy of a key to a filter';
+COMMENT ON FUNCTION cuckoo_delete(cuckoo, anycompatible) IS 'remove one copy of a key, which must have been added, from a filter';
+COMMENT ON FUNCTION cuckoo_delete_all(cuckoo, anyarray) IS 'remove one copy of each key of an array from a filter';
+COMMENT ON FUNCTION cuckoo_count(cuckoo, anycompatible) IS 'number of copies of a key; 255 means 255 or more, and is final';
+COMMENT ON FUNCTION cuckoo_contains(cuckoo, anycompatible) IS 'may the key have been added? false means certainly not';
+COMMENT ON OPERATOR @> (cuckoo, anycompatible) IS 'may the key have been added?';
 
 CREATE FUNCTION cuckoo_contains_any(filter cuckoo, keys anyarray) RETURNS boolean
   AS 'MODULE_PATHNAME', 'filter_contains_any' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
@@ -346,10 +346,10 @@ CREATE FUNCTION cuckoo_contains_each(filter cuckoo, keys anyarray) RETURNS boole
 CREATE FUNCTION cuckoo_missing(filter cuckoo, keys anycompatiblearray) RETURNS anycompatiblearray
   AS 'MODULE_PATHNAME', 'filter_missing' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
-COMMENT ON FUNCTION cuckoo_contains_any(cuckoo, anyarray) IS 'can any of the keys have been added?';
-COMMENT ON FUNCTION cuckoo_contains_all(cuckoo, anyarray) IS 'can all of the keys have been added?';
-COMMENT ON FUNCTION cuckoo_contains_each(cuckoo, anyarray) IS 'for each of the keys: can it have been added?';
-COMMENT ON FUNCTION cuckoo_missing(cuckoo, anycompatiblearray) IS 'the keys of an array that were certainly not added, each once';
+COMMENT ON FUNCTION cuckoo_contains_any(cuckoo, anyarray) IS 'may any of the keys have been added?';
+COMMENT ON FUNCTION cuckoo_contains_all(cuckoo, anyarray) IS 'may all of the keys have been added?';
+COMMENT ON FUNCTION cuckoo_contains_each(cuckoo, anyarray) IS 'for each key: may it have been added?';
+COMMENT ON FUNCTION cuckoo_missing(cuckoo, anycompatiblearray) IS 'distinct keys of an array that were certainly not added';
 
 ------------------------------------------------------------------
 -- cuckoo: sums and differences
@@ -368,14 +368,14 @@ CREATE AGGREGATE cuckoo_merge_agg(filter cuckoo) (
   FINALFUNC = cuckoo_merge_agg_final, COMBINEFUNC = cuckoo_merge_agg_transition,
   PARALLEL = SAFE);
 
-COMMENT ON FUNCTION cuckoo_merge(cuckoo, cuckoo) IS 'filter of the keys of both, counts added up';
-COMMENT ON FUNCTION cuckoo_subtract(cuckoo, cuckoo) IS 'filter of the keys of a without those of b, which a must contain: the inverse of cuckoo_merge';
+COMMENT ON FUNCTION cuckoo_merge(cuckoo, cuckoo) IS 'sum of two filters: keys of both, with their counts added';
+COMMENT ON FUNCTION cuckoo_subtract(cuckoo, cuckoo) IS 'difference of two filters: keys of a without those of b, which a must contain';
 COMMENT ON FUNCTION cuckoo_merge_agg_transition(cuckoo, cuckoo) IS 'aggregate transition function';
 COMMENT ON FUNCTION cuckoo_merge_agg_final(cuckoo) IS 'aggregate final function';
-COMMENT ON AGGREGATE cuckoo_merge_agg(cuckoo) IS 'filter of the keys of all of the filters, counts added up';
+COMMENT ON AGGREGATE cuckoo_merge_agg(cuckoo) IS 'sum of all filters: keys of all, with their counts added';
 
 ------------------------------------------------------------------
--- cuckoo: what a filter says about itself
+-- cuckoo: statistics and sizing
 ------------------------------------------------------------------
 
 CREATE FUNCTION cuckoo_cardinality(filter cuckoo) RETURNS bigint
@@ -395,17 +395,16 @@ CREATE FUNCTION cuckoo_plan(
   AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
 COMMENT ON FUNCTION cuckoo_cardinality(cuckoo) IS 'estimated number of distinct keys in the filter';
-COMMENT ON FUNCTION cuckoo_fpp(cuckoo) IS 'probability, as the filter is now, that a key that was not added is reported';
+COMMENT ON FUNCTION cuckoo_fpp(cuckoo) IS 'current probability that an absent key is reported';
 COMMENT ON FUNCTION cuckoo_stats(cuckoo) IS 'geometry, contents and false-positive probability of the filter';
-COMMENT ON FUNCTION cuckoo_plan(bigint, float8, integer) IS 'what a filter would cost: size, bits per key, bits of a slot';
+COMMENT ON FUNCTION cuckoo_plan(bigint, float8, integer) IS 'size, bits per key and bits per slot that a filter would have';
 
 ------------------------------------------------------------------
 -- Aggregates
 --
--- Over the common types the transition type is the filter type, over any other
--- type it is internal; see src/aggregate.c for the reason.  Each aggregate
--- takes the key alone, with the capacity, or with the capacity and the
--- false-positive probability.
+-- The transition type is the filter type for common key types, and internal for all
+-- others; src/aggregate.c says why.  Each aggregate takes the key alone, the key and
+-- a capacity, or the key, a capacity and a false-positive probability.
 ------------------------------------------------------------------
 
 ------------------------------------------------------------------
@@ -455,9 +454,9 @@ CREATE AGGREGATE bloom_agg(key smallint, capacity bigint, fpp float8) (
 COMMENT ON FUNCTION bloom_agg_transition(bloom, smallint) IS 'aggregate transition function';
 COMMENT ON FUNCTION bloom_agg_transition(bloom, smallint, bigint) IS 'aggregate transition function';
 COMMENT ON FUNCTION bloom_agg_transition(bloom, smallint, bigint, float8) IS 'aggregate transition function';
-COMMENT ON AGGREGATE bloom_agg(smallint) IS 'filter of all keys that are not null';
-COMMENT ON AGGREGATE bloom_agg(smallint, bigint) IS 'filter of all keys that are not null';
-COMMENT ON AGGREGATE bloom_agg(smallint, bigint, float8) IS 'filter of all keys that are not null';
+COMMENT ON AGGREGATE bloom_agg(smallint) IS 'filter of all non-null keys';
+COMMENT ON AGGREGATE bloom_agg(smallint, bigint) IS 'filter of all non-null keys';
+COMMENT ON AGGREGATE bloom_agg(smallint, bigint, float8) IS 'filter of all non-null keys';
 
 -- bloom_agg over integer
 CREATE FUNCTION bloom_agg_transition(state bloom, key integer) RETURNS bloom
@@ -482,9 +481,9 @@ CREATE AGGREGATE bloom_agg(key integer, capacity bigint, fpp float8) (
 COMMENT ON FUNCTION bloom_agg_transition(bloom, integer) IS 'aggregate transition function';
 COMMENT ON FUNCTION bloom_agg_transition(bloom, integer, bigint) IS 'aggregate transition function';
 COMMENT ON FUNCTION bloom_agg_transition(bloom, integer, bigint, float8) IS 'aggregate transition function';
-COMMENT ON AGGREGATE bloom_agg(integer) IS 'filter of all keys that are not null';
-COMMENT ON AGGREGATE bloom_agg(integer, bigint) IS 'filter of all keys that are not null';
-COMMENT ON AGGREGATE bloom_agg(integer, bigint, float8) IS 'filter of all keys that are not null';
+COMMENT ON AGGREGATE bloom_agg(integer) IS 'filter of all non-null keys';
+COMMENT ON AGGREGATE bloom_agg(integer, bigint) IS 'filter of all non-null keys';
+COMMENT ON AGGREGATE bloom_agg(integer, bigint, float8) IS 'filter of all non-null keys';
 
 -- bloom_agg over bigint
 CREATE FUNCTION bloom_agg_transition(state bloom, key bigint) RETURNS bloom
@@ -509,9 +508,9 @@ CREATE AGGREGATE bloom_agg(key bigint, capacity bigint, fpp float8) (
 COMMENT ON FUNCTION bloom_agg_transition(bloom, bigint) IS 'aggregate transition function';
 COMMENT ON FUNCTION bloom_agg_transition(bloom, bigint, bigint) IS 'aggregate transition function';
 COMMENT ON FUNCTION bloom_agg_transition(bloom, bigint, bigint, float8) IS 'aggregate transition function';
-COMMENT ON AGGREGATE bloom_agg(bigint) IS 'filter of all keys that are not null';
-COMMENT ON AGGREGATE bloom_agg(bigint, bigint) IS 'filter of all keys that are not null';
-COMMENT ON AGGREGATE bloom_agg(bigint, bigint, float8) IS 'filter of all keys that are not null';
+COMMENT ON AGGREGATE bloom_agg(bigint) IS 'filter of all non-null keys';
+COMMENT ON AGGREGATE bloom_agg(bigint, bigint) IS 'filter of all non-null keys';
+COMMENT ON AGGREGATE bloom_agg(bigint, bigint, float8) IS 'filter of all non-null keys';
 
 -- bloom_agg over text
 CREATE FUNCTION bloom_agg_transition(state bloom, key text) RETURNS bloom
@@ -536,9 +535,9 @@ CREATE AGGREGATE bloom_agg(key text, capacity bigint, fpp float8) (
 COMMENT ON FUNCTION bloom_agg_transition(bloom, text) IS 'aggregate transition function';
 COMMENT ON FUNCTION bloom_agg_transition(bloom, text, bigint) IS 'aggregate transition function';
 COMMENT ON FUNCTION bloom_agg_transition(bloom, text, bigint, float8) IS 'aggregate transition function';
-COMMENT ON AGGREGATE bloom_agg(text) IS 'filter of all keys that are not null';
-COMMENT ON AGGREGATE bloom_agg(text, bigint) IS 'filter of all keys that are not null';
-COMMENT ON AGGREGATE bloom_agg(text, bigint, float8) IS 'filter of all keys that are not null';
+COMMENT ON AGGREGATE bloom_agg(text) IS 'filter of all non-null keys';
+COMMENT ON AGGREGATE bloom_agg(text, bigint) IS 'filter of all non-null keys';
+COMMENT ON AGGREGATE bloom_agg(text, bigint, float8) IS 'filter of all non-null keys';
 
 -- bloom_agg over uuid
 CREATE FUNCTION bloom_agg_transition(state bloom, key uuid) RETURNS bloom
@@ -563,9 +562,9 @@ CREATE AGGREGATE bloom_agg(key uuid, capacity bigint, fpp float8) (
 COMMENT ON FUNCTION bloom_agg_transition(bloom, uuid) IS 'aggregate transition function';
 COMMENT ON FUNCTION bloom_agg_transition(bloom, uuid, bigint) IS 'aggregate transition function';
 COMMENT ON FUNCTION bloom_agg_transition(bloom, uuid, bigint, float8) IS 'aggregate transition function';
-COMMENT ON AGGREGATE bloom_agg(uuid) IS 'filter of all keys that are not null';
-COMMENT ON AGGREGATE bloom_agg(uuid, bigint) IS 'filter of all keys that are not null';
-COMMENT ON AGGREGATE bloom_agg(uuid, bigint, float8) IS 'filter of all keys that are not null';
+COMMENT ON AGGREGATE bloom_agg(uuid) IS 'filter of all non-null keys';
+COMMENT ON AGGREGATE bloom_agg(uuid, bigint) IS 'filter of all non-null keys';
+COMMENT ON AGGREGATE bloom_agg(uuid, bigint, float8) IS 'filter of all non-null keys';
 
 -- bloom_agg over "char"
 CREATE FUNCTION bloom_agg_transition(state bloom, key "char") RETURNS bloom
@@ -590,9 +589,9 @@ CREATE AGGREGATE bloom_agg(key "char", capacity bigint, fpp float8) (
 COMMENT ON FUNCTION bloom_agg_transition(bloom, "char") IS 'aggregate transition function';
 COMMENT ON FUNCTION bloom_agg_transition(bloom, "char", bigint) IS 'aggregate transition function';
 COMMENT ON FUNCTION bloom_agg_transition(bloom, "char", bigint, float8) IS 'aggregate transition function';
-COMMENT ON AGGREGATE bloom_agg("char") IS 'filter of all keys that are not null';
-COMMENT ON AGGREGATE bloom_agg("char", bigint) IS 'filter of all keys that are not null';
-COMMENT ON AGGREGATE bloom_agg("char", bigint, float8) IS 'filter of all keys that are not null';
+COMMENT ON AGGREGATE bloom_agg("char") IS 'filter of all non-null keys';
+COMMENT ON AGGREGATE bloom_agg("char", bigint) IS 'filter of all non-null keys';
+COMMENT ON AGGREGATE bloom_agg("char", bigint, float8) IS 'filter of all non-null keys';
 
 -- bloom_agg over any other type
 CREATE FUNCTION bloom_agg_transition(state internal, key anyelement) RETURNS internal
@@ -620,9 +619,9 @@ CREATE AGGREGATE bloom_agg(key anyelement, capacity bigint, fpp float8) (
 COMMENT ON FUNCTION bloom_agg_transition(internal, anyelement) IS 'aggregate transition function';
 COMMENT ON FUNCTION bloom_agg_transition(internal, anyelement, bigint) IS 'aggregate transition function';
 COMMENT ON FUNCTION bloom_agg_transition(internal, anyelement, bigint, float8) IS 'aggregate transition function';
-COMMENT ON AGGREGATE bloom_agg(anyelement) IS 'filter of all keys that are not null';
-COMMENT ON AGGREGATE bloom_agg(anyelement, bigint) IS 'filter of all keys that are not null';
-COMMENT ON AGGREGATE bloom_agg(anyelement, bigint, float8) IS 'filter of all keys that are not null';
+COMMENT ON AGGREGATE bloom_agg(anyelement) IS 'filter of all non-null keys';
+COMMENT ON AGGREGATE bloom_agg(anyelement, bigint) IS 'filter of all non-null keys';
+COMMENT ON AGGREGATE bloom_agg(anyelement, bigint, float8) IS 'filter of all non-null keys';
 
 ------------------------------------------------------------------
 -- cuckoo_agg
@@ -671,9 +670,9 @@ CREATE AGGREGATE cuckoo_agg(key smallint, capacity bigint, fpp float8) (
 COMMENT ON FUNCTION cuckoo_agg_transition(cuckoo, smallint) IS 'aggregate transition function';
 COMMENT ON FUNCTION cuckoo_agg_transition(cuckoo, smallint, bigint) IS 'aggregate transition function';
 COMMENT ON FUNCTION cuckoo_agg_transition(cuckoo, smallint, bigint, float8) IS 'aggregate transition function';
-COMMENT ON AGGREGATE cuckoo_agg(smallint) IS 'filter of all keys that are not null';
-COMMENT ON AGGREGATE cuckoo_agg(smallint, bigint) IS 'filter of all keys that are not null';
-COMMENT ON AGGREGATE cuckoo_agg(smallint, bigint, float8) IS 'filter of all keys that are not null';
+COMMENT ON AGGREGATE cuckoo_agg(smallint) IS 'filter of all non-null keys';
+COMMENT ON AGGREGATE cuckoo_agg(smallint, bigint) IS 'filter of all non-null keys';
+COMMENT ON AGGREGATE cuckoo_agg(smallint, bigint, float8) IS 'filter of all non-null keys';
 
 -- cuckoo_agg over integer
 CREATE FUNCTION cuckoo_agg_transition(state cuckoo, key integer) RETURNS cuckoo
@@ -698,9 +697,9 @@ CREATE AGGREGATE cuckoo_agg(key integer, capacity bigint, fpp float8) (
 COMMENT ON FUNCTION cuckoo_agg_transition(cuckoo, integer) IS 'aggregate transition function';
 COMMENT ON FUNCTION cuckoo_agg_transition(cuckoo, integer, bigint) IS 'aggregate transition function';
 COMMENT ON FUNCTION cuckoo_agg_transition(cuckoo, integer, bigint, float8) IS 'aggregate transition function';
-COMMENT ON AGGREGATE cuckoo_agg(integer) IS 'filter of all keys that are not null';
-COMMENT ON AGGREGATE cuckoo_agg(integer, bigint) IS 'filter of all keys that are not null';
-COMMENT ON AGGREGATE cuckoo_agg(integer, bigint, float8) IS 'filter of all keys that are not null';
+COMMENT ON AGGREGATE cuckoo_agg(integer) IS 'filter of all non-null keys';
+COMMENT ON AGGREGATE cuckoo_agg(integer, bigint) IS 'filter of all non-null keys';
+COMMENT ON AGGREGATE cuckoo_agg(integer, bigint, float8) IS 'filter of all non-null keys';
 
 -- cuckoo_agg over bigint
 CREATE FUNCTION cuckoo_agg_transition(state cuckoo, key bigint) RETURNS cuckoo
@@ -725,9 +724,9 @@ CREATE AGGREGATE cuckoo_agg(key bigint, capacity bigint, fpp float8) (
 COMMENT ON FUNCTION cuckoo_agg_transition(cuckoo, bigint) IS 'aggregate transition function';
 COMMENT ON FUNCTION cuckoo_agg_transition(cuckoo, bigint, bigint) IS 'aggregate transition function';
 COMMENT ON FUNCTION cuckoo_agg_transition(cuckoo, bigint, bigint, float8) IS 'aggregate transition function';
-COMMENT ON AGGREGATE cuckoo_agg(bigint) IS 'filter of all keys that are not null';
-COMMENT ON AGGREGATE cuckoo_agg(bigint, bigint) IS 'filter of all keys that are not null';
-COMMENT ON AGGREGATE cuckoo_agg(bigint, bigint, float8) IS 'filter of all keys that are not null';
+COMMENT ON AGGREGATE cuckoo_agg(bigint) IS 'filter of all non-null keys';
+COMMENT ON AGGREGATE cuckoo_agg(bigint, bigint) IS 'filter of all non-null keys';
+COMMENT ON AGGREGATE cuckoo_agg(bigint, bigint, float8) IS 'filter of all non-null keys';
 
 -- cuckoo_agg over text
 CREATE FUNCTION cuckoo_agg_transition(state cuckoo, key text) RETURNS cuckoo
@@ -752,9 +751,9 @@ CREATE AGGREGATE cuckoo_agg(key text, capacity bigint, fpp float8) (
 COMMENT ON FUNCTION cuckoo_agg_transition(cuckoo, text) IS 'aggregate transition function';
 COMMENT ON FUNCTION cuckoo_agg_transition(cuckoo, text, bigint) IS 'aggregate transition function';
 COMMENT ON FUNCTION cuckoo_agg_transition(cuckoo, text, bigint, float8) IS 'aggregate transition function';
-COMMENT ON AGGREGATE cuckoo_agg(text) IS 'filter of all keys that are not null';
-COMMENT ON AGGREGATE cuckoo_agg(text, bigint) IS 'filter of all keys that are not null';
-COMMENT ON AGGREGATE cuckoo_agg(text, bigint, float8) IS 'filter of all keys that are not null';
+COMMENT ON AGGREGATE cuckoo_agg(text) IS 'filter of all non-null keys';
+COMMENT ON AGGREGATE cuckoo_agg(text, bigint) IS 'filter of all non-null keys';
+COMMENT ON AGGREGATE cuckoo_agg(text, bigint, float8) IS 'filter of all non-null keys';
 
 -- cuckoo_agg over uuid
 CREATE FUNCTION cuckoo_agg_transition(state cuckoo, key uuid) RETURNS cuckoo
@@ -779,9 +778,9 @@ CREATE AGGREGATE cuckoo_agg(key uuid, capacity bigint, fpp float8) (
 COMMENT ON FUNCTION cuckoo_agg_transition(cuckoo, uuid) IS 'aggregate transition function';
 COMMENT ON FUNCTION cuckoo_agg_transition(cuckoo, uuid, bigint) IS 'aggregate transition function';
 COMMENT ON FUNCTION cuckoo_agg_transition(cuckoo, uuid, bigint, float8) IS 'aggregate transition function';
-COMMENT ON AGGREGATE cuckoo_agg(uuid) IS 'filter of all keys that are not null';
-COMMENT ON AGGREGATE cuckoo_agg(uuid, bigint) IS 'filter of all keys that are not null';
-COMMENT ON AGGREGATE cuckoo_agg(uuid, bigint, float8) IS 'filter of all keys that are not null';
+COMMENT ON AGGREGATE cuckoo_agg(uuid) IS 'filter of all non-null keys';
+COMMENT ON AGGREGATE cuckoo_agg(uuid, bigint) IS 'filter of all non-null keys';
+COMMENT ON AGGREGATE cuckoo_agg(uuid, bigint, float8) IS 'filter of all non-null keys';
 
 -- cuckoo_agg over "char"
 CREATE FUNCTION cuckoo_agg_transition(state cuckoo, key "char") RETURNS cuckoo
@@ -806,9 +805,9 @@ CREATE AGGREGATE cuckoo_agg(key "char", capacity bigint, fpp float8) (
 COMMENT ON FUNCTION cuckoo_agg_transition(cuckoo, "char") IS 'aggregate transition function';
 COMMENT ON FUNCTION cuckoo_agg_transition(cuckoo, "char", bigint) IS 'aggregate transition function';
 COMMENT ON FUNCTION cuckoo_agg_transition(cuckoo, "char", bigint, float8) IS 'aggregate transition function';
-COMMENT ON AGGREGATE cuckoo_agg("char") IS 'filter of all keys that are not null';
-COMMENT ON AGGREGATE cuckoo_agg("char", bigint) IS 'filter of all keys that are not null';
-COMMENT ON AGGREGATE cuckoo_agg("char", bigint, float8) IS 'filter of all keys that are not null';
+COMMENT ON AGGREGATE cuckoo_agg("char") IS 'filter of all non-null keys';
+COMMENT ON AGGREGATE cuckoo_agg("char", bigint) IS 'filter of all non-null keys';
+COMMENT ON AGGREGATE cuckoo_agg("char", bigint, float8) IS 'filter of all non-null keys';
 
 -- cuckoo_agg over any other type
 CREATE FUNCTION cuckoo_agg_transition(state internal, key anyelement) RETURNS internal
@@ -836,9 +835,9 @@ CREATE AGGREGATE cuckoo_agg(key anyelement, capacity bigint, fpp float8) (
 COMMENT ON FUNCTION cuckoo_agg_transition(internal, anyelement) IS 'aggregate transition function';
 COMMENT ON FUNCTION cuckoo_agg_transition(internal, anyelement, bigint) IS 'aggregate transition function';
 COMMENT ON FUNCTION cuckoo_agg_transition(internal, anyelement, bigint, float8) IS 'aggregate transition function';
-COMMENT ON AGGREGATE cuckoo_agg(anyelement) IS 'filter of all keys that are not null';
-COMMENT ON AGGREGATE cuckoo_agg(anyelement, bigint) IS 'filter of all keys that are not null';
-COMMENT ON AGGREGATE cuckoo_agg(anyelement, bigint, float8) IS 'filter of all keys that are not null';
+COMMENT ON AGGREGATE cuckoo_agg(anyelement) IS 'filter of all non-null keys';
+COMMENT ON AGGREGATE cuckoo_agg(anyelement, bigint) IS 'filter of all non-null keys';
+COMMENT ON AGGREGATE cuckoo_agg(anyelement, bigint, float8) IS 'filter of all non-null keys';
 
 ------------------------------------------------------------------
 -- Index: the access method
@@ -848,11 +847,11 @@ CREATE FUNCTION bloomfilter_handler(internal) RETURNS index_am_handler
   AS 'MODULE_PATHNAME' LANGUAGE C STRICT;
 CREATE ACCESS METHOD bloomfilter TYPE INDEX HANDLER bloomfilter_handler;
 
-COMMENT ON FUNCTION bloomfilter_handler(internal) IS 'handler of the index access method bloomfilter';
-COMMENT ON ACCESS METHOD bloomfilter IS 'filter of a column: tells which keys are certainly not in the table';
+COMMENT ON FUNCTION bloomfilter_handler(internal) IS 'bloomfilter index access method handler';
+COMMENT ON ACCESS METHOD bloomfilter IS 'Bloom filter index access method';
 
--- Operator classes, for the types that are hashed by this extension itself.  Types
--- of one family have one hash for equal values, so their operators may mix them.
+-- Operator classes exist for the types that this extension hashes itself.  Equal values
+-- of the types of one family have the same hash, so operators can mix these types.
 
 CREATE OPERATOR FAMILY integer_ops USING bloomfilter;
 CREATE OPERATOR CLASS int2_ops DEFAULT FOR TYPE smallint USING bloomfilter FAMILY integer_ops AS
@@ -998,10 +997,10 @@ COMMENT ON OPERATOR CLASS jsonb_ops USING bloomfilter IS 'equality of jsonb';
 COMMENT ON OPERATOR FAMILY jsonb_ops USING bloomfilter IS 'equality of jsonb';
 COMMENT ON OPERATOR CLASS array_ops USING bloomfilter IS 'equality of anyarray';
 COMMENT ON OPERATOR FAMILY array_ops USING bloomfilter IS 'equality of anyarray';
-COMMENT ON OPERATOR CLASS enum_ops USING bloomfilter IS 'refused: labels of an enum can be renamed';
-COMMENT ON OPERATOR FAMILY enum_ops USING bloomfilter IS 'refused: labels of an enum can be renamed';
-COMMENT ON OPERATOR CLASS record_ops USING bloomfilter IS 'equality of record';
-COMMENT ON OPERATOR FAMILY record_ops USING bloomfilter IS 'equality of record';
+COMMENT ON OPERATOR CLASS enum_ops USING bloomfilter IS 'rejected: labels of an enum can be renamed';
+COMMENT ON OPERATOR FAMILY enum_ops USING bloomfilter IS 'rejected: labels of an enum can be renamed';
+COMMENT ON OPERATOR CLASS record_ops USING bloomfilter IS 'rejected: columns of a row type can be added and dropped';
+COMMENT ON OPERATOR FAMILY record_ops USING bloomfilter IS 'rejected: columns of a row type can be added and dropped';
 COMMENT ON OPERATOR CLASS range_ops USING bloomfilter IS 'equality of anyrange';
 COMMENT ON OPERATOR FAMILY range_ops USING bloomfilter IS 'equality of anyrange';
 COMMENT ON OPERATOR CLASS multirange_ops USING bloomfilter IS 'equality of anymultirange';
@@ -1164,10 +1163,10 @@ COMMENT ON OPERATOR CLASS jsonb_ops USING fingerprint IS 'equality of jsonb';
 COMMENT ON OPERATOR FAMILY jsonb_ops USING fingerprint IS 'equality of jsonb';
 COMMENT ON OPERATOR CLASS array_ops USING fingerprint IS 'equality of anyarray';
 COMMENT ON OPERATOR FAMILY array_ops USING fingerprint IS 'equality of anyarray';
-COMMENT ON OPERATOR CLASS enum_ops USING fingerprint IS 'refused: labels of an enum can be renamed';
-COMMENT ON OPERATOR FAMILY enum_ops USING fingerprint IS 'refused: labels of an enum can be renamed';
-COMMENT ON OPERATOR CLASS record_ops USING fingerprint IS 'equality of record';
-COMMENT ON OPERATOR FAMILY record_ops USING fingerprint IS 'equality of record';
+COMMENT ON OPERATOR CLASS enum_ops USING fingerprint IS 'rejected: labels of an enum can be renamed';
+COMMENT ON OPERATOR FAMILY enum_ops USING fingerprint IS 'rejected: labels of an enum can be renamed';
+COMMENT ON OPERATOR CLASS record_ops USING fingerprint IS 'rejected: columns of a row type can be added and dropped';
+COMMENT ON OPERATOR FAMILY record_ops USING fingerprint IS 'rejected: columns of a row type can be added and dropped';
 COMMENT ON OPERATOR CLASS range_ops USING fingerprint IS 'equality of anyrange';
 COMMENT ON OPERATOR FAMILY range_ops USING fingerprint IS 'equality of anyrange';
 COMMENT ON OPERATOR CLASS multirange_ops USING fingerprint IS 'equality of anymultirange';
@@ -1184,10 +1183,10 @@ COMMENT ON FUNCTION fingerprint_stats(regclass) IS 'size and condition of a fing
 COMMENT ON FUNCTION fingerprint_check(regclass) IS 'rows without an entry, entries without a row, and repeated entries of an index, which are 0, 0, 0';
 
 ------------------------------------------------------------------
--- Index: asking it without a query
+-- Index: lookups
 ------------------------------------------------------------------
 
--- These look into tables, temporary ones included: no parallel worker may.
+-- These read tables, which may be temporary, so parallel workers cannot call them.
 
 CREATE FUNCTION bloom_index_contains(relation regclass, column_name text, key anycompatible) RETURNS boolean
   AS 'MODULE_PATHNAME' LANGUAGE C STABLE STRICT PARALLEL RESTRICTED COST 10;
@@ -1199,12 +1198,12 @@ CREATE FUNCTION bloom_find(row_type anyelement, column_name text, key anycompati
   AS 'MODULE_PATHNAME' LANGUAGE C STABLE PARALLEL RESTRICTED COST 1000 ROWS 10;
 
 COMMENT ON FUNCTION bloom_index_contains(regclass, text, anycompatible) IS 'false if the table certainly has no row with this key';
-COMMENT ON FUNCTION bloom_index_contains_each(regclass, text, anycompatiblearray) IS 'the same for each key of an array';
-COMMENT ON FUNCTION bloom_index_partitions(regclass, text, anycompatible) IS 'the partitions that may have a row with this key';
-COMMENT ON FUNCTION bloom_find(anyelement, text, anycompatible) IS 'the rows with this key, reading only partitions that may have one';
+COMMENT ON FUNCTION bloom_index_contains_each(regclass, text, anycompatiblearray) IS 'for each key of an array: false if the table certainly has no row with it';
+COMMENT ON FUNCTION bloom_index_partitions(regclass, text, anycompatible) IS 'partitions that may have a row with this key';
+COMMENT ON FUNCTION bloom_find(anyelement, text, anycompatible) IS 'rows with this key, reading only partitions that may have one';
 
 ------------------------------------------------------------------
--- Index: looking into it
+-- Index: inspection
 ------------------------------------------------------------------
 
 CREATE FUNCTION bloom_index_export(index regclass) RETURNS bloom
@@ -1216,6 +1215,6 @@ CREATE FUNCTION bloom_index_stats(index regclass, OUT layers integer, OUT keys b
 CREATE FUNCTION bloom_index_check(index regclass) RETURNS bigint
   AS 'MODULE_PATHNAME' LANGUAGE C STABLE STRICT PARALLEL RESTRICTED COST 100000;
 
-COMMENT ON FUNCTION bloom_index_export(regclass) IS 'a copy of the index as a filter';
-COMMENT ON FUNCTION bloom_index_stats(regclass) IS 'size, keys and false-positive probability of an index, and what to do about them';
-COMMENT ON FUNCTION bloom_index_check(regclass) IS 'the number of rows that the index lacks, which is 0';
+COMMENT ON FUNCTION bloom_index_export(regclass) IS 'copy an index to a filter';
+COMMENT ON FUNCTION bloom_index_stats(regclass) IS 'size, keys and false-positive probability of an index, with advice';
+COMMENT ON FUNCTION bloom_index_check(regclass) IS 'number of rows that are missing from an index; not 0 means that it is damaged';

@@ -1,13 +1,12 @@
 /*
  * alternatives.c
- *		What was not taken, beside what was: other structures at the same target, in
- *		the same program as the core's.
+ *		Compares the core's filters with other structures at the same target.
  *
  *	alternatives [keys ...]		default: 1000000 10000000
  *
- * Bytes a key, nanoseconds to add (or build), to ask for keys that are there and that
- * are not, to delete; measured false positives; and keys that are lost when half of
- * them are deleted.  Prints CSV: group, structure, keys, value, unit.
+ * Measures bytes per key; nanoseconds to add (or build), to look up present and absent
+ * keys, and to delete; false positives; and keys that are lost when half of them are
+ * deleted.  Prints CSV: group, structure, keys, value, unit.
  */
 #include "alternatives.h"
 
@@ -32,12 +31,12 @@ enum
 };
 
 static const char *const units[FIGURES] = {
-	"bytes a key", "ns to add", "ns a miss", "ns a hit", "ns to delete", "% false positives", "% of the keys lost after half were deleted"
+	"bytes per key", "ns to add", "ns per miss", "ns per hit", "ns to delete", "% false positives", "% of the keys lost after half were deleted"
 };
 
-/* Each question waits for the answer before; the better of two turns, the first of which warms the caches. */
+/* Each lookup depends on the result of the previous one.  The better of two turns; the first warms the caches. */
 static double
-time_asking(const structure * s, uint64_t base, uint64_t step, uint64_t modulus)
+time_lookups(const structure * s, uint64_t base, uint64_t step, uint64_t modulus)
 {
 	double		best = INFINITY;
 
@@ -70,8 +69,8 @@ run(structure s, uint64_t n, double *best)
 		s.finish(&s);
 	figure[ADD] = (now() - start) / (double) n;
 	figure[BYTES] = (double) s.bytes / (double) n;
-	figure[MISS] = time_asking(&s, OTHERS, 1, OTHERS);
-	figure[HIT] = time_asking(&s, 0, n / 7 * 2, n);
+	figure[MISS] = time_lookups(&s, OTHERS, 1, OTHERS);
+	figure[HIT] = time_lookups(&s, 0, n / 7 * 2, n);
 	for (uint64_t i = 0; i < 4 * PROBES; i++)
 		found += s.contains(&s, hash_of(OTHERS + i));
 	figure[POSITIVES] = 100 * (double) found / (4 * PROBES);

@@ -1,7 +1,7 @@
 /*
  * alternatives.h
- *		The core's filters and other structures, small and readable, behind one
- *		interface: what alternatives.c compares.
+ *		The structures that alternatives.c compares, behind one interface: the core's
+ *		filters, and short implementations of others.
  */
 #ifndef BENCH_ALTERNATIVES_H
 #define BENCH_ALTERNATIVES_H
@@ -14,7 +14,7 @@
 
 typedef struct structure structure;
 
-/* Hashes go in and come out; n is the number of keys that it is made for. */
+/* Keys are hashes; n is the number of keys that the structure is made for. */
 struct structure
 {
 	const char *name;
@@ -42,7 +42,7 @@ take(structure *s, int which, uint64_t bytes)
 	s->bytes += bytes;
 }
 
-/* ---- the core's own */
+/* ---- the core's filters */
 
 static void
 bloom_make(structure *s)
@@ -70,7 +70,7 @@ core_finish(structure *s)
 	s->data[0] = seal(&s->made, &s->filter);
 	s->bytes = bf_filter_size(&s->filter);
 	if (s->delete != NULL)
-		bf_mutable_load(&s->made, host, &s->filter);	/* to be changed again */
+		bf_mutable_load(&s->made, host, &s->filter);	/* mutable again */
 }
 
 static bool
@@ -90,7 +90,7 @@ cuckoo_delete(structure *s, uint64_t hash)
 		bf_cuckoo_remove_many(&s->made.cuckoo, batch, 1024);
 }
 
-/* ---- classic Bloom filters: k bits anywhere; with counters instead of bits; in pairs */
+/* ---- classic Bloom filters: k bits anywhere; counters instead of bits; pairs of filters */
 
 #define CLASSIC_K	7
 
@@ -138,7 +138,7 @@ classic_contains(const structure *s, uint64_t hash)
 	return classic_test(s, 0, hash);
 }
 
-/* Counters of 4 bits, which stay at 15. */
+/* Counters of 4 bits, which saturate at 15. */
 static void
 counting_make(structure *s)
 {
@@ -187,7 +187,7 @@ counting_delete(structure *s, uint64_t hash)
 	}
 }
 
-/* One filter of what was added, one of what was deleted. */
+/* One filter of the added keys, one of the deleted keys. */
 static void
 pair_make(structure *s)
 {
@@ -208,10 +208,10 @@ pair_delete(structure *s, uint64_t hash)
 }
 
 /*
- * ---- d-left counting: four tables, buckets of 8 cells, a key goes into the emptiest of
- * its four buckets.  A cell has a remainder of 12 bits and a count of 4: in memory 16
- * bits.  Its place in each table is a permutation of one number, so equal cells
- * mean equal numbers and a key is deleted where it is.
+ * ---- d-left counting: four tables with buckets of 8 cells.  A key goes into the emptiest
+ * of its four buckets.  A cell has a remainder of 12 bits and a count of 4 bits.  The
+ * positions of a key in the four tables are permutations of one number, so equal cells
+ * mean equal numbers, and a key can be deleted from its cell.
  */
 #define DLEFT_BITS	12
 
@@ -307,8 +307,9 @@ dleft_delete(structure *s, uint64_t hash)
 
 /*
  * ---- binary fuse filter of 8 bits: the fingerprint of a key is the exclusive or of three
- * cells in three segments that follow one another.  Built by peeling: a cell that only
- * one key uses is that key's, which is set last; without the key others become free.
+ * cells in three consecutive segments.  It is built by peeling: a cell that only one key
+ * uses is assigned to that key, and the key is removed, which frees further cells.  Cells
+ * are set in the reverse order.
  */
 typedef struct
 {
@@ -362,7 +363,7 @@ fuse_add(structure *s, uint64_t hash)
 	s->keys[s->added++] = hash;
 }
 
-/* One attempt: false if keys are left that share all their cells. */
+/* One attempt.  Returns false if the remaining keys share all their cells. */
 static bool
 fuse_build(structure *s, fuse_cell *cells, uint64_t *stack, uint64_t *alone)
 {

@@ -1,11 +1,11 @@
 #
 # charts.pl
-#		The figures behind the charts of the documentation, and those of
-#		docs/theory.md; run.pl loads it, draw.pl draws.
+#		Measures the figures of the charts and of docs/theory.md.  run.pl loads this
+#		file; draw.pl draws the charts.
 #
-# A case is called "series: x".  What is compared is run in turn, round after round,
-# and the best is kept.  Probes are CPU time of the server's process; inserts and joins
-# are what a clock says, so they want a quiet machine.
+# A case is named "series: x".  Cases that are compared run in turn, round after round,
+# and the best value is kept.  Probes are measured in CPU time of the server process;
+# inserts and joins in elapsed time, so they require a quiet machine.
 #
 use strict;
 use warnings;
@@ -16,7 +16,7 @@ my @list;
 
 # ------------------------------------------------------------------
 
-# A figure: the unit tells whether more is better.
+# Record a value of a case.  The unit determines whether more is better.
 sub figure_of
 {
 	my ($group, $series, $x, $value, $unit) = @_;
@@ -35,7 +35,7 @@ sub figure_of
 sub sized { my ($n, $least) = @_; my $count = int($n * $scale); return $count > $least ? $count : $least; }
 
 # ------------------------------------------------------------------
-# Bytes a key
+# Bytes per key
 # ------------------------------------------------------------------
 
 sub chart_bytes
@@ -43,7 +43,7 @@ sub chart_bytes
 	my $keys = sized(1_000_000, 10_000);
 	my @kinds = ([ 'bigint', 'hashint8extended(i, 1)' ], [ 'text of 16 characters', 'substr(md5(i::text), 1, 16)' ], [ 'URL of 80 characters', q{'https://www.example.com/' || md5(i::text) || '/' || substr(md5('p' || i), 1, 23)} ]);
 	my @made = (
-		[ 'bloom, 1 %', '(bloom_stats(bloom_agg(k))).bytes' ], [ 'cuckoo, 1 %', '(cuckoo_stats(cuckoo_agg(k))).bytes' ], [ 'bloomfilter index, 0.1 %', 'USING bloomfilter (k)' ],
+		[ 'bloom, 1%', '(bloom_stats(bloom_agg(k))).bytes' ], [ 'cuckoo, 1%', '(cuckoo_stats(cuckoo_agg(k))).bytes' ], [ 'bloomfilter index, 0.1%', 'USING bloomfilter (k)' ],
 		[ 'exact set (array)', 'pg_column_size(array_agg(k))' ], [ 'hash index', 'USING hash (k)' ], [ 'btree index', 'USING btree (k)' ]);
 
 	for my $made (@made)
@@ -58,7 +58,7 @@ sub chart_bytes
 			query("CREATE UNLOGGED TABLE IF NOT EXISTS $table AS SELECT $kind->[1] AS k FROM generate_series(1, $keys) i") if $made == $made[0];
 			my $bytes = $how !~ /^USING/ ? query("SELECT $how FROM $table") : query("CREATE INDEX measured ON $table $how; SELECT pg_relation_size('measured'); DROP INDEX measured");
 
-			figure_of('charts: bytes', $name, $kind->[0], $bytes / $keys, 'bytes a key');
+			figure_of('charts: bytes', $name, $kind->[0], $bytes / $keys, 'bytes per key');
 		}
 	}
 	query("DROP TABLE bytes_big, bytes_tex, bytes_URL");
@@ -66,10 +66,10 @@ sub chart_bytes
 }
 
 # ------------------------------------------------------------------
-# Inserts a second, by the way that a filter is kept
+# Inserts per second, for each way to maintain a filter
 # ------------------------------------------------------------------
 
-sub chart_keeping
+sub chart_inserts
 {
 	my $there = sized(1_000_000, 10_000);
 	my $seconds = $scale < 0.5 ? 1 : 5;
@@ -88,7 +88,7 @@ sub chart_keeping
 	{
 		my ($name, $table, $sql) = @$way;
 
-		$progress->("keeping: $name");
+		$progress->("inserts: $name");
 		query("CREATE TABLE keep_$table (k text, payload text); INSERT INTO keep_$table SELECT substr(md5(i::text), 1, 16), repeat('x', 50) FROM generate_series(1, $there) i");
 		query($sql =~ s/\$there/$there/gr) if $sql;
 	}
@@ -100,7 +100,7 @@ sub chart_keeping
 			my ($name, $table) = @$way;
 			my $all = $seconds;
 
-			$progress->("keeping: $name, round $round");
+			$progress->("inserts: $name, round $round");
 			query('CHECKPOINT');
 			open my $out, '>', $script or die "$script: $!\n";
 			print $out "\\set k random(1000000000000000, 9999999999999999)\nINSERT INTO keep_$table (k, payload) VALUES (:k, '", 'x' x 50, "');\n";
@@ -108,9 +108,9 @@ sub chart_keeping
 			my $printed = `pgbench -n -M prepared -c 8 -j 2 -T $seconds -f $script 2>&1`;
 			my ($done) = $printed =~ /actually processed: ([0-9]+)/ or die "pgbench: $printed\n";
 
-			# what is pending has to get into the filter: that is part of the price
+			# the time to fold the pending keys into the filter counts, too
 			$all += (run_once({ sql => 'WITH moved AS (DELETE FROM keep_pending RETURNING k) UPDATE keep_filter_changes SET f = bloom_add_all(f, ARRAY(SELECT k FROM moved))' }))[0] / 1000 if $table eq 'changes';
-			figure_of('charts: keeping', $name, '8 clients', $done / $all, 'inserts a second');
+			figure_of('charts: inserts', $name, '8 clients', $done / $all, 'inserts per second');
 		}
 	}
 	unlink $script;
@@ -120,7 +120,7 @@ sub chart_keeping
 }
 
 # ------------------------------------------------------------------
-# A hash join, with a filter and without, by the share that survives
+# A hash join with and without a filter, by the share of rows that survive
 # ------------------------------------------------------------------
 
 sub chart_dimension
@@ -152,7 +152,7 @@ sub chart_dimension
 }
 
 # ------------------------------------------------------------------
-# A key that is not there, by the number of those that are
+# Lookups of absent keys, by the number of keys present
 # ------------------------------------------------------------------
 
 sub chart_probes
@@ -185,7 +185,7 @@ sub chart_probes
 				$progress->("probes: $n keys, $name, round $round");
 				my $scan = cpu([], 'SELECT count(*) FROM chart_asked WHERE k IS NULL');
 
-				figure_of('charts: probes', $name, $n, (cpu([ split /; */, $settings ], $sql) - $scan) / $probes, 'ns CPU a key');
+				figure_of('charts: probes', $name, $n, (cpu([ split /; */, $settings ], $sql) - $scan) / $probes, 'ns CPU per key');
 			}
 			query('DROP INDEX probed') if $how;
 		}
@@ -218,14 +218,14 @@ sub plain_program
 
 # ------------------------------------------------------------------
 
-# Run what matches; the cases with their values.
+# Run the matching parts.  Returns the cases with their values.
 sub charts_cases
 {
 	(my $options, $progress) = @_;
 	($scale, $rounds, $only) = @{$options}{ 'scale', 'rounds', 'only' };
 	my $exact = $scale < 0.5 ? 20 : 400;	# false positives in a measurement
 	my @parts = (
-		[ 'charts: bytes', \&chart_bytes ], [ 'charts: keeping', \&chart_keeping ], [ 'charts: dimension', \&chart_dimension ], [ 'charts: probes', \&chart_probes ],
+		[ 'charts: bytes', \&chart_bytes ], [ 'charts: inserts', \&chart_inserts ], [ 'charts: dimension', \&chart_dimension ], [ 'charts: probes', \&chart_probes ],
 		[ 'charts: fpp', sub { plain_program('theory', $exact, 'fpp') } ],
 		[ 'theory: fill, groups, growth, hash', sub { plain_program('theory', $exact, 'fill', 'groups', 'growth', 'hash') } ],
 		[ 'theory: alternatives', sub { plain_program('alternatives', map { sized($_, 10_000) } 1_000_000, 10_000_000) } ]);
@@ -240,7 +240,7 @@ sub charts_cases
 		my @sorted = sort { $a <=> $b } @{ $case->{values} };
 
 		$case->{median} = median(@sorted);
-		$case->{best} = $case->{unit} =~ /a second/ ? $sorted[-1] : $sorted[0];
+		$case->{best} = $case->{unit} =~ /per second/ ? $sorted[-1] : $sorted[0];
 	}
 	return @list;
 }

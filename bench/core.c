@@ -1,16 +1,15 @@
 /*
  * core.c
- *		How fast the core is, without a server.
+ *		Measures the speed of the core, without a server.
  *
- * Adds, misses and hits per key of Bloom and cuckoo filters, one by one and
- * batched, against a classic Bloom filter (k bits anywhere) and a hash set of
- * 64-bit words in the same program.  Every figure is the best of several runs,
- * interleaved over all cases.  Prints CSV: structure, keys, operation, mode, ns a
- * key, bits a key.
+ * Times adds, misses and hits of Bloom and cuckoo filters, one by one and
+ * batched, and compares them with a classic Bloom filter (k bits anywhere) and a
+ * hash set of 64-bit words.  Every figure is the best of several runs,
+ * interleaved over all cases.  Prints CSV: structure, keys, operation, mode, ns
+ * per key, bits per key.
  *
- * "One by one" means that each answer is needed before the next question is
- * asked, as in a program that decides on it: the questions depend on the
- * answers before them.
+ * "One by one" means that each lookup depends on the result of the previous one,
+ * as in a program that acts on each result.
  *
  *	core [keys ...]			default: 1000000 10000000
  */
@@ -35,14 +34,14 @@ typedef enum
 static const char *const structure_names[] = {"bloom", "cuckoo", "classic Bloom", "hash set"};
 static const char *const operation_names[] = {"add", "miss", "hit"};
 
-static uint64_t sink;			/* what is computed must be used */
+static uint64_t sink;			/* keeps results from being optimized out */
 
 /* ----------------------------------------------------------------
  * The peers
  * ----------------------------------------------------------------
  */
 
-/* k bits anywhere in m: the textbook's filter, by double hashing. */
+/* The classic Bloom filter: k bits anywhere in m, by double hashing. */
 typedef struct
 {
 	uint8_t    *bits;
@@ -67,7 +66,7 @@ classic_probe(const classic *c, uint64_t hash, bool set)
 	return true;
 }
 
-/* Open addressing, linear probing, at most half full; 0 is an empty place. */
+/* Open addressing, linear probing, at most half full; 0 is an empty slot. */
 typedef struct
 {
 	uint64_t   *places;
@@ -103,12 +102,12 @@ typedef struct
 	uint8_t    *bytes[2];
 	classic classic;
 	set set;
-	uint64_t   *hashes;			/* of a batch of questions */
+	uint64_t   *hashes;			/* of a batch of lookups */
 	bool	   *found;
 } subject;
 
 static inline bool
-ask(const subject *s, structure what, uint64_t hash)
+look_up(const subject *s, structure what, uint64_t hash)
 {
 	switch (what)
 	{
@@ -122,7 +121,7 @@ ask(const subject *s, structure what, uint64_t hash)
 	}
 }
 
-/* Begin with an empty filter, sized for all keys. */
+/* Start with an empty filter, sized for all keys. */
 static void
 clear(subject *s, structure what)
 {
@@ -144,7 +143,7 @@ clear(subject *s, structure what)
 	}
 }
 
-/* Write what was filled, to be asked. */
+/* Write the filled filter as a value, for lookups. */
 static void
 fill(subject *s, structure what)
 {
@@ -173,7 +172,7 @@ add(subject *s, structure what, uint64_t hash)
 	}
 }
 
-/* Adding all keys, one by one or a thousand at a time. */
+/* Add all keys, one by one or 1024 at a time.  Returns ns per key. */
 static double
 time_add(subject *s, structure what, bool batched)
 {
@@ -207,7 +206,7 @@ time_add(subject *s, structure what, bool batched)
 }
 
 static double
-time_ask(subject *s, structure what, operation op, bool batched)
+time_lookups(subject *s, structure what, operation op, bool batched)
 {
 	uint64_t	base = op == MISS ? OTHERS : 0;
 	uint64_t	step = op == MISS ? 1 : s->n / 7 * 2 + 1;
@@ -217,15 +216,15 @@ time_ask(subject *s, structure what, operation op, bool batched)
 
 	if (!batched)
 	{
-		/* the next question waits for the answer */
+		/* the next lookup depends on the result */
 		for (uint64_t i = 0; i < PROBES; i++)
 		{
-			bool		answer = ask(s, what, hash_of(base + key));
+			bool		present = look_up(s, what, hash_of(base + key));
 
-			found += answer;
-			key += step + (answer && op == MISS);
+			found += present;
+			key += step + (present && op == MISS);
 			if (op == HIT)
-				key = (key + !answer) % s->n;
+				key = (key + !present) % s->n;
 		}
 	}
 	else
@@ -308,7 +307,7 @@ run(uint64_t n)
 			{
 				for (int batched = 0; batched < (what <= CUCKOO ? 2 : 1); batched++)
 				{
-					double		ns = op == ADD ? time_add(&s, what, batched) : time_ask(&s, what, op, batched);
+					double		ns = op == ADD ? time_add(&s, what, batched) : time_lookups(&s, what, op, batched);
 
 					if (round == 0 || ns < best[what][op][batched])
 						best[what][op][batched] = ns;

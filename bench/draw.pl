@@ -1,18 +1,18 @@
 #!/usr/bin/perl
 # bench/draw.pl FILE.csv... FOLDER
 #
-# Draw the charts of the documentation from the benchmark's figures, with gnuplot.  Each
-# is drawn whose figures are in the files; a case is called "series: x".  Opaque and light, 700
-# pixels wide: readable on a light page and on a dark one.
+# Draw the charts of the documentation with gnuplot, from benchmark results: every chart
+# whose figures are in the files.  A case is named "series: x".  Charts are 700 pixels wide,
+# with an opaque light background, to be readable in light and dark mode.
 use strict;
 use warnings;
 
 use List::Util qw(max min);
 
 my $folder = pop @ARGV or die "usage: bench/draw.pl FILE.csv... FOLDER\n";
-my %value;						# group, series, x: the best
-my %order;						# group: series in the order of the file
-my %at;							# group: the same of x
+my %value;						# best value by group, series and x
+my %order;						# series by group, in the order of the file
+my %at;							# x by group, in the same order
 
 while (my $line = <>)
 {
@@ -28,7 +28,7 @@ while (my $line = <>)
 my @COLOURS = ('#1f5fa8', '#d9772b', '#3b8f5a', '#8a4fa0', '#777777');
 my $GREY = '#a9a9a9';
 
-# A chart: 700 pixels wide, what it says as its title, a smaller line below that.
+# Draw one chart.  The title states the result; a smaller line below it states the setup.
 sub plot
 {
 	my ($name, $height, $title, $small, @commands) = @_;
@@ -36,7 +36,7 @@ sub plot
 	open my $pipe, '|-', 'gnuplot' or die "gnuplot: $!\n";
 	print $pipe "set terminal svg noenhanced size 700,$height font 'Helvetica,Arial,sans-serif,14' background '#ffffff'\nset output '$folder/$name.svg'\n";
 	printf $pipe "set label \"%s\" at screen 0.02,%f left font ',16' tc rgb '#111111'\nset label \"%s\" at screen 0.02,%f left font ',13' tc rgb '#555555'\n", $title, 1 - 20 / $height, $small, 1 - 43 / $height;
-	# a key of two rows between them and the plot, unless there is none
+	# a legend of two rows between them and the plot, if there is one
 	printf $pipe "set tmargin at screen %f\nset key at screen 0.02,%f left top horizontal maxrows 2 Left reverse samplen 2 width -3 font ',13'\n",
 	  1 - ((grep { /^plot.* title / } @commands) ? 105 : 66) / $height, 1 - 58 / $height;
 	print $pipe "set border 3 lc rgb '#444444'\nset tics nomirror textcolor rgb '#222222'\nset grid lc rgb '#dddddd' lt 1\nset style fill solid noborder\n";
@@ -47,7 +47,7 @@ sub plot
 	return;
 }
 
-# Points of a series as a block of gnuplot's, in the order of x.
+# The points of a series as gnuplot data, ordered by x.
 sub points
 {
 	my ($group, $series) = @_;
@@ -56,7 +56,7 @@ sub points
 	return join("\n", map { "$_ $of->{$_}" } sort { $a <=> $b } keys %$of) . "\ne";
 }
 
-# Horizontal bars, the first on top: [label, value, colour, text beside it].
+# Horizontal bars, the first on top: [label, value, color, text beside the bar].
 sub bars
 {
 	my ($height, @bars) = @_;
@@ -67,7 +67,7 @@ sub bars
 		(map { ($#bars - $_) . " $bars[$_][1] \"$bars[$_][3]\"" } 0 .. $#bars), 'e');
 }
 
-# Names beside the axis, the first on top; gnuplot takes a % for a format there.
+# Names along the y axis, the first on top.  gnuplot takes a % there as a format.
 sub names
 {
 	my (@names) = @_;
@@ -75,7 +75,7 @@ sub names
 	return 'set ytics scale 0 (' . join(', ', map { '"' . ($names[$_] =~ s/%/%%/gr) . '" ' . ($#names - $_) } 0 .. $#names) . ')';
 }
 
-# 12345.6 as 12,300
+# Three significant digits: 12345.6 becomes 12,300.
 sub readable
 {
 	my ($n) = @_;
@@ -85,7 +85,7 @@ sub readable
 	return $text;
 }
 
-# From where on a filter gains nothing (less than 2 %), between two measurements: x; undef if it always gains.
+# The x from which on a filter gains less than 2%, interpolated; undef if it always gains more.
 sub break_even
 {
 	my (@rows) = @_;			# x, without, with
@@ -118,10 +118,10 @@ sub draw_bytes
 			push @rows, [ $#series - $s + 0.4 - $all * ($k + 0.5), $of->{ $series[$s] }{ $kinds[$k] }, $k ];
 		}
 	}
-	my ($filter, $btree) = map { $of->{$_}{ $kinds[-1] } } 'bloom, 1 %', 'btree index';
+	my $filter = $of->{'bloom, 1%'}{ $kinds[-1] };
 
-	plot('bytes', 430, sprintf('A filter takes %s bytes a key, however long the keys are', readable($filter)), 'one million distinct keys; what each structure takes, over the number of keys',
-		'set xlabel "bytes a key"', 'set xrange [0:' . 1.12 * max(map { $_->[1] } @rows) . ']', 'set yrange [-0.6:' . ($#series + 0.6) . ']', 'set grid noytics',
+	plot('bytes', 430, sprintf('A filter at 1%% takes %s bytes per key, regardless of key length', readable($filter)), 'one million distinct keys; size of each structure divided by the number of keys',
+		'set xlabel "bytes per key"', 'set xrange [0:' . 1.12 * max(map { $_->[1] } @rows) . ']', 'set yrange [-0.6:' . ($#series + 0.6) . ']', 'set grid noytics',
 		names(@series),
 		'plot ' . join(', ', map { "'-' using (\$2/2):1:(\$2/2):(" . $all * 0.45 . ") with boxxyerrorbars lc rgb '$COLOURS[$_]' title '$kinds[$_]'" } 0 .. $#kinds)
 		  . ", '-' using 2:1:3 with labels left offset 0.5,0 font ',12' tc rgb '#222222' notitle",
@@ -132,15 +132,16 @@ sub draw_bytes
 
 sub draw_inserts
 {
-	my $group = 'charts: keeping';
+	my $group = 'charts: inserts';
 	my $of = $value{$group};
 	my @series = @{ $order{$group} };
 	my %rate = map { ($_ => (values %{ $of->{$_} })[0]) } @series;
 	my $none = $rate{'no filter'};
-	my @bars = map { [ $_, $rate{$_}, $_ eq 'no filter' || /btree/ ? $GREY : $COLOURS[0], sprintf('%s (%.0f %%)', readable($rate{$_}), 100 * $rate{$_} / $none) ] } @series;
+	my %share = map { ($_ => 100 * $rate{$_} / $none) } @series;
+	my @bars = map { [ $_, $rate{$_}, $_ eq 'no filter' || /btree/ ? $GREY : $COLOURS[0], sprintf($share{$_} < 1 ? '%s (%.1f%%)' : '%s (%.0f%%)', readable($rate{$_}), $share{$_}) ] } @series;
 
-	plot('inserts', 110 + 44 * @bars, sprintf('Let an index keep the filter: %.0f %% of the inserts, against %.1f %% with a trigger', min(100, 100 * $rate{'bloomfilter index'} / $none), 100 * $rate{'trigger, one filter'} / $none),
-		'single-row inserts of 8 clients into a table of a million rows; higher is better', 'set xlabel "inserts a second"', 'set xrange [0:' . 1.3 * max(values %rate) . ']', 'set format x "%.0f"', 'set lmargin 28', bars(0.3, @bars));
+	plot('inserts', 110 + 44 * @bars, sprintf('A bloomfilter index keeps %.0f%% of the insert rate, a trigger %.1f%%', min(100, $share{'bloomfilter index'}), $share{'trigger, one filter'}),
+		'single-row inserts by 8 clients into a table of a million rows; higher is better', 'set xlabel "inserts per second"', 'set xrange [0:' . 1.3 * max(values %rate) . ']', 'set format x "%.0f"', 'set lmargin 28', bars(0.3, @bars));
 	return;
 }
 
@@ -152,11 +153,11 @@ sub draw_joins
 	my ($gain) = sort { $b <=> $a } map { $_->[1] / $_->[2] } @rows;
 	my $even = break_even(@rows);
 	my $top = 1.1 * max(map { @$_[ 1, 2 ] } @rows);
-	my $what = defined $even ? sprintf('break-even: %.0f %%', $even) : 'it gains everywhere';
+	my $what = defined $even ? sprintf('break-even: %.0f%%', $even) : 'faster at every share';
 	my $x = $even // 100;
 
-	plot('joins', 420, sprintf('A hash join with a filter: up to %.1f times faster', $gain),
-		'4 million facts joined to a part of a dimension of a million rows', 'set logscale x', 'set xrange [0.1:100]', "set yrange [0:$top]", 'set xlabel "share of the facts that find a partner, %"', 'set ylabel "time of the query, ms"',
+	plot('joins', 420, sprintf('A hash join with a filter: up to %.1f times as fast', $gain),
+		'4 million facts joined with part of a dimension of a million rows', 'set logscale x', 'set xrange [0.1:100]', "set yrange [0:$top]", 'set xlabel "share of the facts that have a match, %"', 'set ylabel "query time, ms"',
 		'set xtics (0.1, 0.3, 1, 3, 10, 30, 100)',
 		defined $even ? ("set arrow from $x,0 to $x,$top nohead dt 2 lc rgb '#777777'", "set label \"$what \" at $x," . 0.05 * $top . " right tc rgb '#222222'") : "set label \"$what \" at 90," . 0.05 * $top . " right tc rgb '#222222'",
 		"plot '-' with linespoints lw 2.5 pt 7 ps 0.6 lc rgb '$COLOURS[1]' title 'without', '-' with linespoints lw 2.5 pt 7 ps 0.6 lc rgb '$COLOURS[0]' title 'with bloomfilter.join_filter'",
@@ -171,9 +172,9 @@ sub draw_probes
 	my $most = max(keys %{ $value{$group}{ $series[0] } });
 	my ($btree, $filter) = map { $value{$group}{$_}{$most} } 'btree lookup', 'bloom_contains';
 
-	plot('probes', 420, sprintf('Of %s keys: a filter answers %.0f times as fast as a btree', readable($most), $btree / $filter),
-		'text keys that are not there, asked for set-wise; CPU time without the scan that brings the keys', 'set logscale xy', 'set format x "10^%T"', 'set termoption enhanced', "set xrange [800:" . 1.3 * $most . ']',
-		'set xlabel "keys in the filter or index"', 'set ylabel "nanoseconds a key"',
+	plot('probes', 420, sprintf('With %s keys, a filter is %.0f times as fast as a btree', readable($most), $btree / $filter),
+		'absent text keys, many per query; CPU time minus that of the scan that reads the keys', 'set logscale xy', 'set format x "10^%T"', 'set termoption enhanced', "set xrange [800:" . 1.3 * $most . ']',
+		'set xlabel "keys in the filter or index"', 'set ylabel "nanoseconds per key"',
 		'plot ' . join(', ', map { "'-' with linespoints lw 2.5 pt 7 ps 0.6 lc rgb '$COLOURS[$_]' title '" . ($series[$_] =~ s/_/\\_/gr) . "'" } 0 .. $#series),
 		map { points($group, $_) } @series);
 	return;
@@ -185,9 +186,9 @@ sub draw_fpp
 	my @series = @{ $order{$group} };
 	my $worst = max(map { values %{ $value{$group}{$_} } } grep { !/textbook/ } @series);
 
-	plot('fpp', 420, 'False positives are as rare as was asked for', sprintf('100,000 keys, measured with keys that were not added; at most %.2f times the target', $worst), 'set logscale xy', 'set xrange [0.7:7e-7]',
-		'set format x "10^{%T}"', 'set termoption enhanced', 'set yrange [0.2:40]', 'set ytics (0.25, 0.5, 1, 2, 4, 8, 16, 32)', 'set xlabel "probability asked for"', 'set ylabel "measured, times what was asked for"',
-		"set arrow from graph 0, first 1 to graph 1, first 1 nohead lw 1.5 lc rgb '#444444'", 'set label "as asked for" at graph 0.99, first 1.15 right font ",12" tc rgb "#444444"',
+	plot('fpp', 420, 'The measured false-positive rate meets the target', sprintf('100,000 keys; bloom and cuckoo: at most %.2f times the target', $worst), 'set logscale xy', 'set xrange [0.7:7e-7]',
+		'set format x "10^{%T}"', 'set termoption enhanced', 'set yrange [0.2:40]', 'set ytics (0.25, 0.5, 1, 2, 4, 8, 16, 32)', 'set xlabel "target fpp"', 'set ylabel "measured fpp / target"',
+		"set arrow from graph 0, first 1 to graph 1, first 1 nohead lw 1.5 lc rgb '#444444'", 'set label "target" at graph 0.99, first 1.15 right font ",12" tc rgb "#444444"',
 		'plot ' . join(', ', map { "'-' with linespoints lw 2.5 pt 7 ps 0.6 lc rgb '" . ($series[$_] =~ /textbook/ ? $GREY : $COLOURS[$_]) . "' title '$series[$_]'" } 0 .. $#series),
 		map { points($group, $_) } @series);
 	return;
@@ -199,7 +200,7 @@ sub draw_fill
 	my @lines = ([ 'bloom predicted', 'lines lw 2 lc rgb "#1f5fa8"' ], [ 'bloom measured', 'points pt 7 ps 0.9 lc rgb "#1f5fa8"' ], [ 'bloom textbook', 'lines lw 2 dt 2 lc rgb "#777777"' ],
 		[ 'cuckoo predicted', 'lines lw 2 lc rgb "#d9772b"' ], [ 'cuckoo measured', 'points pt 5 ps 0.8 lc rgb "#d9772b"' ]);
 
-	plot('fill', 420, 'Predicted and measured: a filter made for 1 % while it fills', '100,000 keys are 100 %; ten million questions for keys that were not added', 'set logscale y', 'set yrange [0.0001:30]', 'set xrange [10:210]',
+	plot('fill', 420, 'False-positive rate of a filter made for 1% while it fills', 'capacity 100,000; ten million lookups of keys that were not added', 'set logscale y', 'set yrange [0.0001:30]', 'set xrange [10:210]',
 		'set xlabel "keys added, % of the capacity"', 'set ylabel "false positives, %"', 'set ytics ("0.0001" 0.0001, "0.001" 0.001, "0.01" 0.01, "0.1" 0.1, "1" 1, "10" 10)',
 		'plot ' . join(', ', map { "'-' with $_->[1] title '$_->[0]'" } @lines), map { points($group, $_->[0]) } @lines);
 	return;
@@ -209,10 +210,10 @@ sub draw_groups
 {
 	my $group = 'theory: groups';
 	my @series = @{ $order{$group} };
-	my @lines = map { [ $series[$_], $series[$_] eq 'taken' ? 'lines lw 6 lc rgb "#c9c9c9"' : "lines lw 2.5 lc rgb '$COLOURS[$_]'" ] } $#series, 0 .. $#series - 1;
+	my @lines = map { [ $series[$_], $series[$_] eq 'chosen' ? 'lines lw 6 lc rgb "#c9c9c9"' : "lines lw 2.5 lc rgb '$COLOURS[$_]'" ] } $#series, 0 .. $#series - 1;
 
-	plot('groups', 400, 'Two to four lines a key buy small probabilities for few bits', 'bits a key over those of a classic Bloom filter; grey: what is taken', 'set logscale x', 'set xrange [0.1:1e-9]', 'set yrange [1:1.6]', 'unset mxtics', 'set format x "10^{%T}"', 'set termoption enhanced',
-		'set xlabel "probability asked for"', 'set ylabel "bits, times classic"',
+	plot('groups', 400, 'Two to four lines per key save space at small targets', 'bits per key relative to a classic Bloom filter; gray: what the extension uses', 'set logscale x', 'set xrange [0.1:1e-9]', 'set yrange [1:1.6]', 'unset mxtics', 'set format x "10^{%T}"', 'set termoption enhanced',
+		'set xlabel "target fpp"', 'set ylabel "bits / bits of a classic filter"',
 		'plot ' . join(', ', map { "'-' with $_->[1] title '$_->[0]'" } @lines), map { points($group, $_->[0]) } @lines);
 	return;
 }
@@ -222,10 +223,10 @@ sub draw_star
 	my $group = 'joins: star';
 	my $of = $value{$group};
 	my @queries = grep { $_ ne 'total' } @{ $order{$group} };
-	my @bars;
+	my @gains = map { $_->{off} / $_->{on} } @{$of}{@queries};
 
-	plot('star', 130 + 34 * @queries, sprintf('A star schema: %.1f times faster in total, no query slower', $of->{total}{off} / $of->{total}{on}), 'twelve reports over 6 million sales and one to four dimensions',
-		'set yrange [-0.6:' . ($#queries + 0.6) . ']', 'set xrange [0:' . 1.12 * max(map { $_->{off} } @{$of}{@queries}) . ']', 'set grid noytics', 'set xlabel "time of the query, ms"', 'set lmargin 27',
+	plot('star', 130 + 34 * @queries, sprintf('A star schema: %.1f times as fast in total, each query %.1f to %.1f times', $of->{total}{off} / $of->{total}{on}, min(@gains), max(@gains)), 'twelve reports over 6 million sales and one to four dimensions',
+		'set yrange [-0.6:' . ($#queries + 0.6) . ']', 'set xrange [0:' . 1.12 * max(map { $_->{off} } @{$of}{@queries}) . ']', 'set grid noytics', 'set xlabel "query time, ms"', 'set lmargin 27',
 		names(@queries),
 		"plot '-' using (\$2/2):(\$1+0.19):(\$2/2):(0.18) with boxxyerrorbars lc rgb '$GREY' title 'without', '-' using (\$2/2):(\$1-0.19):(\$2/2):(0.18) with boxxyerrorbars lc rgb '$COLOURS[0]' title 'with bloomfilter.join_filter', "
 		  . "'-' using 2:1:3 with labels left offset 0.5,0 tc rgb '#222222' notitle",
@@ -255,7 +256,7 @@ sub draw_fingerprint
 }
 
 my %charts = (
-	'charts: bytes' => \&draw_bytes, 'charts: keeping' => \&draw_inserts, 'charts: dimension' => \&draw_joins, 'charts: probes' => \&draw_probes,
+	'charts: bytes' => \&draw_bytes, 'charts: inserts' => \&draw_inserts, 'charts: dimension' => \&draw_joins, 'charts: probes' => \&draw_probes,
 	'charts: fpp' => \&draw_fpp, 'theory: fill' => \&draw_fill, 'theory: groups' => \&draw_groups, 'joins: star' => \&draw_star,
 	'fingerprint: size' => \&draw_fingerprint);
 

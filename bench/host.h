@@ -1,8 +1,7 @@
 /*
  * host.h
- *		What the programs that measure the core share: a clock that other programs on
- *		the machine do not disturb, memory in huge pages, a host of the core that never
- *		interrupts, and key hashes.
+ *		Shared by the programs that measure the core: a clock of CPU time, memory in
+ *		huge pages, a host of the core that never interrupts, and key hashes.
  */
 #ifndef BENCH_HOST_H
 #define BENCH_HOST_H
@@ -37,7 +36,7 @@ allocate(size_t n)
 	return p;
 }
 
-/* The host of the core: memory as above, and nothing interrupts it. */
+/* The host of the core: memory as above, no interrupts. */
 static void *
 host_allocate(bf_host host, size_t bytes)
 {
@@ -87,7 +86,7 @@ static const bf_host_methods host_methods = {
 
 static const bf_host host = {.methods = &host_methods};
 
-/* Key hashes: all distinct, added ones from 0 on, others from 2^40 on. */
+/* Key hashes, all distinct: added keys are numbered from 0, others from 2^40. */
 static inline uint64_t
 hash_of(uint64_t n)
 {
@@ -96,7 +95,7 @@ hash_of(uint64_t n)
 
 #define OTHERS	(UINT64_C(1) << 40)
 
-/* Write what was filled, to be asked; its memory, to be freed. */
+/* Write the filled filter as a value, for lookups.  Returns its memory, to be freed. */
 static inline uint8_t *
 seal(bf_mutable *made, bf_filter *filled)
 {
@@ -106,7 +105,7 @@ seal(bf_mutable *made, bf_filter *filled)
 
 	bf_mutable_set_class(made, &class);
 	size = bf_mutable_describe(made, filled);
-	/* as a value lies in memory: the lines of a wide filter on cache lines */
+	/* aligned like a value: the lines of a wide filter are cache lines */
 	bytes = allocate((size_t) size + BF_LENGTH_WORD);
 	bf_mutable_write(made, filled, bytes + BF_LENGTH_WORD, (size_t) size);
 	bf_mutable_free(made);

@@ -1,11 +1,11 @@
 #
 # index.pl
-#		The part of the benchmark that is about indexes; run.pl loads it.
+#		Benchmarks of indexes.  run.pl loads this file.
 #
-# Most of what counts here is not the time of a query, so each case has a unit.
-# CPU is that of the server's process alone, in nanoseconds as the scheduler counts
-# them: other programs on the machine do not count, and everything measured is
-# cached, so nothing waits for a disk.  Every round runs all peers in turn.
+# Most figures are not query times, so each case has a unit.  CPU time is that of
+# the server process, in nanoseconds, as counted by the scheduler: other programs
+# do not count.  All data is cached, so nothing waits for a disk.  Every round runs
+# all peers in turn.
 #
 use strict;
 use warnings;
@@ -15,15 +15,14 @@ use Time::HiRes qw(sleep);
 
 my ($scale, $rounds, $only, $progress);
 my %known;						# cases by group and name
-my @list;						# the same in order
+my @list;						# cases in order
 
 # ------------------------------------------------------------------
 # Cases
 # ------------------------------------------------------------------
 
-# Declare a case: its group (of which the first word is always "index"), name and
-# unit, and more: a peer with the ratio to reach (most, least), or an absolute
-# limit.
+# Declare a case: its group ("index: " is prepended), name and unit, and optionally
+# a peer with a goal (most, least) or an absolute limit.
 sub declare
 {
 	my ($group, $name, $unit, %more) = @_;
@@ -44,7 +43,7 @@ sub sample
 	return;
 }
 
-# A remark that the table shows.
+# Add a remark, which is shown in the table.
 sub remark { my ($group, $name, $text) = @_; $known{"$group|$name"}{remark} = $text; return; }
 
 sub wanted { my @groups = @_; return scalar grep { "index: $_" =~ /$only/ } @groups; }
@@ -55,7 +54,7 @@ sub scaled { my ($n, $least) = @_; my $count = int($n * $scale); return $count >
 # Measuring
 # ------------------------------------------------------------------
 
-# Feed statements to one session; what they print, line by line.
+# Run statements in one session.  Returns their output, line by line.
 sub session
 {
 	my (@statements) = @_;
@@ -72,8 +71,8 @@ sub session
 	return @lines;
 }
 
-# CPU of some statements, in nanoseconds.  The scheduler counts when a process
-# goes to sleep, hence the statement before.
+# CPU time of statements, in nanoseconds.  The scheduler updates its count when a
+# process goes to sleep, hence the statement before each reading.
 sub cpu
 {
 	my ($before, @statements) = @_;
@@ -83,7 +82,7 @@ sub cpu
 	return $to - $from;
 }
 
-# CPU of all processes that the server has started and that have ended.
+# CPU time of all server processes that have ended.
 sub ended_cpu
 {
 	my ($postmaster) = split /\n/, query(q{SELECT pg_read_file('postmaster.pid')});
@@ -107,7 +106,7 @@ sub buffers
 # Peers
 # ------------------------------------------------------------------
 
-# How each is made, for a number of text keys.
+# The indexes to compare, for a number of text keys.
 sub peers
 {
 	my ($keys) = @_;
@@ -118,12 +117,12 @@ sub peers
 		['btree', 'USING btree (k)'],
 		['hash', 'USING hash (k)'],
 		['contrib bloom', 'USING bloom (k)'],
-		# filters of ranges as large as fit into a page
+		# ranges as large as possible with a filter that fits a page
 		['BRIN bloom', 'USING brin (k text_bloom_ops (n_distinct_per_range = -1, false_positive_rate = 0.01)) WITH (pages_per_range = 16)']);
 }
 
 # ------------------------------------------------------------------
-# Inserts, one row a transaction
+# Inserts, one row per transaction
 # ------------------------------------------------------------------
 
 my $CLIENTS = 8;
@@ -169,9 +168,9 @@ sub inserts
 		my ($name, $how) = @$peer;
 		my $table = 'insert_' . ($name =~ s/\W/_/gr);
 
-		declare('inserts', $name, 'ns CPU a row', $how ? (peer => 'no index') : (), $name eq 'bloomfilter' ? (most => 1.15) : ());
-		declare('WAL', "$name, beyond no index", 'bytes a row', $name eq 'bloomfilter' ? (limit => 100) : ()) if $how;
-		declare('WAL', "$name, full-page images after a checkpoint", 'bytes a row');
+		declare('inserts', $name, 'ns CPU per row', $how ? (peer => 'no index') : (), $name eq 'bloomfilter' ? (most => 1.15) : ());
+		declare('WAL', "$name, beyond no index", 'bytes per row', $name eq 'bloomfilter' ? (limit => 100) : ()) if $how;
+		declare('WAL', "$name, full-page images after a checkpoint", 'bytes per row');
 		query("CREATE TABLE $table (k text, payload text);
 			   INSERT INTO $table SELECT substr(md5(i::text), 1, 16), repeat('x', 50) FROM generate_series(1, $there) i");
 		query("CREATE INDEX ON $table $how") if $how;
@@ -181,7 +180,7 @@ sub inserts
 	{
 		my %plain;
 
-		# rows alone, then with an image of each page when it is first changed
+		# without, then with full-page images
 		for my $images ('off', 'on')
 		{
 			full_page_writes($images);
@@ -212,10 +211,10 @@ sub inserts
 }
 
 # ------------------------------------------------------------------
-# Building, size, and keys that are not there
+# Build time, size, and lookups of absent keys
 # ------------------------------------------------------------------
 
-# Every row of one table looked up in the other, by a loop over an index.
+# Look up every row of one table in another by a nested loop over an index.
 my $LOOP = 'SET enable_hashjoin = off; SET enable_mergejoin = off; SET enable_material = off; SET enable_memoize = off; SET enable_bitmapscan = off; SET enable_seqscan = off';
 
 sub build
@@ -226,7 +225,7 @@ sub build
 	return cpu(["SET maintenance_work_mem = '$memory'", 'SET max_parallel_maintenance_workers = 0'], "CREATE INDEX built ON $table $how");
 }
 
-# One key that is not there, in a statement of its own: planned and executed.
+# Look up absent keys, one per statement: planned and executed.
 sub one_miss
 {
 	my ($table, $name, $node, $settings, @keys) = @_;
@@ -286,17 +285,17 @@ sub built
 				declare('build', "$name, $type, $_", 'ms CPU', $name ne 'btree' ? (peer => "btree, $type, $_") : (),
 					$name eq 'bloomfilter' && $type eq 'text' ? (most => 0.15) : ())
 				  for $type eq 'text' ? ('64MB', '1GB') : '64MB';
-				declare('size', "$name, $type", 'bytes a key', $name eq 'bloomfilter' && $type eq 'text' ? (limit => 1.35) : ());
+				declare('size', "$name, $type", 'bytes per key', $name eq 'bloomfilter' && $type eq 'text' ? (limit => 1.35) : ());
 			}
 			if ($name =~ /^(bloomfilter|btree|hash)/)
 			{
-				declare('misses', "$name, $type", 'ns CPU a key', $name ne 'btree' ? (peer => "btree, $type") : (), $filter ? (most => 0.2) : ());
-				declare('misses', "buffers: $name, $type", 'buffers a key', $filter ? (limit => 1.01) : ());
+				declare('misses', "$name, $type", 'ns CPU per key', $name ne 'btree' ? (peer => "btree, $type") : (), $filter ? (most => 0.2) : ());
+				declare('misses', "buffers: $name, $type", 'buffers per key', $filter ? (limit => 1.01) : ());
 			}
 			if ($type eq 'text')
 			{
 				declare('one miss', $name, 'us CPU', $filter ? (peer => 'btree') : ());
-				declare('one miss', "$name, of which none is a false positive", 'us CPU', peer => 'btree') if $filter;
+				declare('one miss', "$name, without false positives", 'us CPU', peer => 'btree') if $filter;
 			}
 		}
 		for my $round (1 .. $rounds)
@@ -332,7 +331,7 @@ sub built
 						my $no = join ' UNION ALL ', map { "SELECT $_ AS k" } @keys;
 
 						@keys = map { "'$_'" } split /\n/, query("SELECT k FROM ($no) x WHERE NOT bloom_index_contains('$table{$type}', 'k', k)");
-						one_miss($table{$type}, "$name, of which none is a false positive", $node, 'SELECT', @keys);
+						one_miss($table{$type}, "$name, without false positives", $node, 'SELECT', @keys);
 					}
 				}
 				query('DROP INDEX built') if $how;
@@ -359,7 +358,7 @@ sub partitions
 	my $alone = 'SELECT * FROM with_filters WHERE k = $1';
 	my @cases = (
 		{ name => 'btrees, generic plan', sql => $btrees, settings => $generic },
-		{ name => 'bloom_find over btrees and filters of 1 %', sql => q{SELECT * FROM bloom_find(NULL::with_btrees, 'k', $1)}, peer => 'btrees, generic plan', most => 0.25 },
+		{ name => 'bloom_find over btrees and filters at 1%', sql => q{SELECT * FROM bloom_find(NULL::with_btrees, 'k', $1)}, peer => 'btrees, generic plan', most => 0.25 },
 		{ name => 'bloom_find over filters alone, defaults', sql => q{SELECT * FROM bloom_find(NULL::with_filters, 'k', $1)}, peer => 'btrees, generic plan', most => 0.25 },
 		{ name => 'btrees, planned for each key', sql => $btrees, settings => 'SET plan_cache_mode = force_custom_plan', peer => 'btrees, generic plan' },
 		{ name => 'no index', sql => $alone, settings => 'SET enable_bitmapscan = off', times => 2 },
@@ -381,10 +380,10 @@ sub partitions
 
 	my ($btree, $loose, $strict) = map { query("SELECT sum(pg_relation_size(relid)) FROM pg_partition_tree('$_') WHERE isleaf") / 1e6 } 'btrees', 'loose', 'strict';
 	declare('partitions', 'btrees', 'MB');
-	declare('partitions', 'filters of 1 %', 'MB', peer => 'btrees', most => 0.1);
+	declare('partitions', 'filters at 1%', 'MB', peer => 'btrees', most => 0.1);
 	declare('partitions', 'filters, defaults', 'MB', peer => 'btrees', most => 0.1);
 	sample('partitions', 'btrees', $btree);
-	sample('partitions', 'filters of 1 %', $loose);
+	sample('partitions', 'filters at 1%', $loose);
 	sample('partitions', 'filters, defaults', $strict);
 
 	for my $key ('found', 'missing')
@@ -437,7 +436,7 @@ sub growth
 		$progress->("growth: $name");
 		declare('growth', "layers, $name", 'layers', limit => 5);
 		declare('growth', "measured fpp, $name", 'times the target', limit => 1.1);
-		declare('growth', "size, $name", 'bytes a key');
+		declare('growth', "size, $name", 'bytes per key');
 		sample('growth', "layers, $name", $layers);
 		sample('growth', "measured fpp, $name",
 			query("SELECT count(*) FROM generate_series(1, $probes) i WHERE bloom_index_contains('grown', '$index', 'miss ' || i)") / $probes / $fpp);
@@ -449,7 +448,7 @@ sub growth
 
 # ------------------------------------------------------------------
 
-# Run what matches; the cases with their values, the best first.
+# Run the matching parts.  Returns the cases with their values.
 sub index_cases
 {
 	(my $options, $progress) = @_;
@@ -470,7 +469,7 @@ sub index_cases
 	for my $case (@list)
 	{
 		$case->{median} = median(@{ $case->{values} });
-		($case->{best}) = $case->{unit} eq 'bytes a row' ? $case->{median} : sort { $a <=> $b } @{ $case->{values} };
+		($case->{best}) = $case->{unit} eq 'bytes per row' ? $case->{median} : sort { $a <=> $b } @{ $case->{values} };
 	}
 	return sort { $order{ $a->{group} } <=> $order{ $b->{group} } } grep { $_->{group} =~ /$only/ } @list;
 }

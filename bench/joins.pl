@@ -1,12 +1,12 @@
 #
 # joins.pl
-#		The part of the benchmark that is about filters in hash joins; run.pl loads it.
+#		Benchmarks of filters in hash joins.  run.pl loads this file.
 #
-# Every query runs with the setting off and on, in turn, round after round; the
-# ratio is that of the best times.  Before that both are run once and must give the
-# same rows, and plans must have a filter or none.  What a filter costs that cannot
-# help is less than the noise of a clock, so it is counted in instructions, by
-# cachegrind on a server without clients, and as CPU time beside it.
+# Every query runs with the setting off and on, in turn, round after round; ratios
+# are computed from the best times.  Before that, both forms run once and must return
+# the same rows; a plan must have a filter only if the setting is on.  The cost of a
+# filter that discards too little is below the noise of a clock.  It is counted in
+# instructions, by cachegrind on a single-user server, and also measured as CPU time.
 #
 use strict;
 use warnings;
@@ -37,7 +37,7 @@ sub join_wanted { my @groups = @_; return scalar grep { "joins: $_" =~ /$only/ }
 
 sub join_rows { my ($n, $least) = @_; my $count = int($n * $scale); return $count > $least ? $count : $least; }
 
-# Run cases in turn; those with a peer must give its rows, with a filter in the plan.
+# Run cases in turn.  A case with a peer must return the same rows as the peer.
 sub join_measure
 {
 	my (@cases) = @_;
@@ -51,7 +51,7 @@ sub join_measure
 		$rows{ $case->{name} } = $answer;
 		if ($case->{peer})
 		{
-			die "$case->{group}, $case->{name}: other rows than $case->{peer}\n" if $answer ne $rows{ $case->{peer} };
+			die "$case->{group}, $case->{name}: different rows than $case->{peer}\n" if $answer ne $rows{ $case->{peer} };
 			$case->{remark} = 'no filter in the plan' if $plan !~ /Join Filter/;
 		}
 		elsif ($plan =~ /Join Filter/)
@@ -84,10 +84,10 @@ sub join_forms
 	my $three = 'SELECT count(*) FROM fact JOIN dim d1 ON fact.fk = d1.id JOIN dim d2 ON fact.fk2 = d2.id JOIN dim d3 ON fact.fk3 = d3.id WHERE d1.attr < 100 AND d2.attr < 100 AND d3.attr < 100';
 	# name, query, settings, goals: a page at a time, row by row, two workers
 	my @queries = (
-		[ '1 %', "$one 10", 'SELECT', 2.0, 1.25, 1.8 ],
-		[ '10 %', "$one 100", 'SELECT', 1.6, 1.3, 1.6 ],
-		[ '10 %, spilling', "$one 100", q{SET work_mem = '1MB'}, 2.8, 2.3, 0 ],
-		[ 'three dimensions of 10 %', $three, 'SELECT', 3.3, 2.3, 2.3 ]);
+		[ '1%', "$one 10", 'SELECT', 2.0, 1.25, 1.8 ],
+		[ '10%', "$one 100", 'SELECT', 1.6, 1.3, 1.6 ],
+		[ '10%, spilling', "$one 100", q{SET work_mem = '1MB'}, 2.8, 2.3, 0 ],
+		[ 'three dimensions of 10%', $three, 'SELECT', 3.3, 2.3, 2.3 ]);
 	my @cases;
 
 	query("CREATE UNLOGGED TABLE joins.dim (id bigint NOT NULL, attr int NOT NULL, name text);
@@ -191,19 +191,19 @@ sub star
 }
 
 # ------------------------------------------------------------------
-# Filters that cannot help
+# Filters that discard too little
 # ------------------------------------------------------------------
 
-my $USELESS_GROUP = 'of no use';
+my $USELESS_GROUP = 'useless filters';
 
-# Nine of ten rows find a partner, where the planner takes a condition that it knows
-# nothing about for one that keeps a third.
+# Nine of ten rows have a match.  The planner cannot estimate the condition, and
+# assumes that it keeps a third of the rows.
 my @USELESS = (
 	[ 'one filter', 'SELECT count(*), sum(length(name)) FROM orders JOIN goods ON orders.fk = goods.id WHERE goods.attr + 0 < 900' ],
 	[ 'three filters', 'SELECT count(*) FROM orders JOIN goods g1 ON orders.fk = g1.id JOIN goods g2 ON orders.fk2 = g2.id JOIN goods g3 ON orders.fk3 = g3.id WHERE g1.attr + 0 < 900 AND g2.attr + 0 < 900 AND g3.attr + 0 < 900' ],
 	[ 'one filter of text', 'SELECT count(*) FROM orders JOIN goods ON orders.label = goods.name WHERE goods.attr + 0 < 900' ]);
 
-# Plans that should not change: what survives is known, or rows must not be dropped.
+# Plans that should not change: most rows are known to survive, or no row may be dropped.
 my @NO_FILTER = (
 	'SELECT count(*) FROM orders JOIN goods ON orders.fk = goods.id WHERE goods.attr < 900',
 	'SELECT count(*) FROM orders JOIN goods ON orders.fk = goods.id',
@@ -215,7 +215,7 @@ my @NO_FILTER = (
 	'SELECT fk, count(*) FROM orders GROUP BY fk ORDER BY 2 DESC, 1 LIMIT 10',
 	'UPDATE orders SET fk = fk FROM goods WHERE orders.fk = goods.id AND goods.attr < 10');
 
-# One statement a line, as a server without clients wants them.
+# One statement per line, as the single-user server requires.
 sub useless_tables
 {
 	my ($orders, $goods) = @_;
@@ -226,7 +226,7 @@ sub useless_tables
 		'VACUUM (FREEZE, ANALYZE) goods', 'VACUUM (FREEZE, ANALYZE) orders');
 }
 
-# Feed statements to a server without clients; what it and its wrapper print.
+# Run statements in a single-user server.  Returns the output of the server and its wrapper.
 sub single
 {
 	my ($data, $wrapper, @statements) = @_;
@@ -241,11 +241,11 @@ sub single
 	my $printed = `$command <$file 2>&1`;
 
 	unlink $file;
-	die "a server without clients failed: $printed\n" if $? || $printed =~ /(ERROR|FATAL):/;
+	die "the single-user server failed: $printed\n" if $? || $printed =~ /(ERROR|FATAL):/;
 	return $printed;
 }
 
-# Instructions of a query: those of three runs, less those of one.
+# Millions of instructions of a query: half the difference between three runs and one.
 sub instructions
 {
 	my ($data, $settings, $sql) = @_;
@@ -319,7 +319,7 @@ sub useless
 
 # ------------------------------------------------------------------
 
-# Run what matches; the cases with their values.
+# Run the matching parts.  Returns the cases with their values.
 sub joins_cases
 {
 	(my $options, $progress) = @_;

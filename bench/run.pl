@@ -1,13 +1,13 @@
 #!/usr/bin/perl
 #
 # run.pl
-#		The benchmark proper; script/bench calls it in a throwaway cluster.
+#		Runs the benchmarks; script/bench calls it in a throwaway cluster.
 #
-# A case is a query and a peer or limit to compare it with.  All queries of a
-# group run in turn, round after round, so that what disturbs the machine
-# disturbs all of them; the best and the median of the rounds are kept, and the
-# ratio is that of the best.  Time is what EXPLAIN ANALYZE calls execution time,
-# with timing of nodes off.
+# A case is a query with a peer or a limit to compare it with.  All queries of a
+# group run in turn, round after round, so that other load on the machine affects
+# all of them alike.  The best and the median of the rounds are kept, and ratios
+# are computed from the best.  Times are execution times of EXPLAIN ANALYZE, with
+# the timing of nodes off.
 #
 use strict;
 use warnings;
@@ -15,10 +15,10 @@ use warnings;
 use POSIX qw(strftime);
 use Time::HiRes qw(time usleep);
 
-require './bench/index.pl';	# cases about indexes
-require './bench/fingerprint.pl';	# and about fingerprint indexes
-require './bench/joins.pl';	# and about filters in hash joins
-require './bench/recipes.pl';	# and the pages in docs/recipes
+require './bench/index.pl';	# indexes
+require './bench/fingerprint.pl';	# fingerprint indexes
+require './bench/joins.pl';	# filters in hash joins
+require './bench/recipes.pl';	# the pages in docs/recipes
 require './bench/charts.pl';	# figures of the charts and of docs/theory.md
 
 my %option = (scale => 1, rounds => 3, only => '.');
@@ -63,13 +63,13 @@ sub progress
 	return;
 }
 
-# Run a statement; milliseconds, and buffers touched.
+# Run a statement.  Returns milliseconds and the number of buffers accessed.
 sub run_once
 {
 	my ($case) = @_;
 	my $settings = $case->{settings} || '';
 
-	return (query("$settings; $case->{sql}"), 0) if $case->{says};	# it measures itself
+	return (query("$settings; $case->{sql}"), 0) if $case->{says};	# the statement returns its time
 	my $plan = query("$settings; EXPLAIN (ANALYZE, TIMING OFF, BUFFERS, SUMMARY, FORMAT json) $case->{sql}");
 	my ($time) = $plan =~ /"Execution Time": ([0-9.]+)/ or die "no time in $plan\n";
 	my ($hit) = $plan =~ /"Shared Hit Blocks": ([0-9]+)/;
@@ -77,7 +77,7 @@ sub run_once
 	return ($time, ($hit || 0) + ($read || 0));
 }
 
-# The most private memory that the backend has while it runs a query, in MB.
+# Peak private memory of the backend during a query, in MB.
 sub peak_memory
 {
 	my ($sql) = @_;
@@ -139,7 +139,7 @@ sub load
 		   INSERT INTO filters SELECT 'middle', bloom_agg(k), cuckoo_agg(k) FROM million;
 		   INSERT INTO filters SELECT 'large', bloom_agg(k), NULL FROM keys;
 		   INSERT INTO filters SELECT 'grown', bloom_new(1024), NULL");
-	# grown step by step, as keys come in
+	# grown in steps of 1000 keys
 	query("DO \$\$
 		   DECLARE f bloom; part text[];
 		   BEGIN
@@ -151,7 +151,7 @@ sub load
 		   END \$\$");
 	query("CREATE UNLOGGED TABLE stored AS SELECT i, bloom_add(b, i::text) AS f FROM filters, generate_series(1, $STORED) i WHERE name = 'middle';
 		   CREATE FUNCTION one_byte(bloom, int) RETURNS int LANGUAGE internal IMMUTABLE STRICT AS 'byteaGetByte';
-		   -- the loops alone, in milliseconds
+		   -- milliseconds of the loop alone
 		   CREATE FUNCTION sum_loop() RETURNS float8 LANGUAGE plpgsql AS \$f\$
 		   DECLARE s bigint := 0; start timestamptz := clock_timestamp();
 		   BEGIN
@@ -177,8 +177,8 @@ sub load
 }
 
 # ------------------------------------------------------------------
-# Cases: [name, query, peer (a name), ratio to reach, more]
-# "at most 1.25" of the peer's time, or "at least 2" times faster than it.
+# Cases.  A goal is a ratio to the case named by "peer": "most => 1.25" is at most
+# 1.25 times its time, "least => 2" is at least twice as fast.
 # ------------------------------------------------------------------
 
 sub filter { my ($name, $column) = @_; return '(SELECT ' . ($column || 'b') . " FROM filters WHERE name = '$name')"; }
@@ -216,17 +216,17 @@ sub cases
 		{ group => 'arrays', name => 'bloom_contains_each, 1000 keys', sql => 'SELECT sum(cardinality(bloom_contains_each(' . filter('large') . ', ks))) FROM arrays', peer => 'keys one by one', least => 4 },
 		{ group => 'arrays', name => 'bloom_contains_all, 1000 keys', sql => 'SELECT count(*) FROM arrays WHERE bloom_contains_all(' . filter('large') . ', ks)', peer => 'keys one by one', least => 4 },
 
-		{ group => 'join', name => 'plain, 1 %', sql => "$join < 10" },
-		{ group => 'join', name => 'prefiltered, 1 %', sql => "$join < 10 AND $prefilter < 10), fact.fk)", peer => 'plain, 1 %', least => 1.2 },
-		{ group => 'join', name => 'plain, 10 %', sql => "$join < 100" },
-		{ group => 'join', name => 'prefiltered, 10 %', sql => "$join < 100 AND $prefilter < 100), fact.fk)", peer => 'plain, 10 %', least => 1.5 },
-		{ group => 'join', name => 'plain, 10 %, spilling', sql => "$join < 100", settings => "SET work_mem = '1MB'" },
-		{ group => 'join', name => 'prefiltered, 10 %, spilling', sql => "$join < 100 AND $prefilter < 100), fact.fk)", settings => "SET work_mem = '1MB'", peer => 'plain, 10 %, spilling', least => 2.2 },
-		{ group => 'join', name => 'plain, three dimensions of 10 %', sql => $three },
-		{ group => 'join', name => 'prefiltered, three dimensions of 10 %',
-		  sql => "$three AND $prefilter < 100), fact.fk) AND $prefilter < 100), fact.fk2) AND $prefilter < 100), fact.fk3)", peer => 'plain, three dimensions of 10 %', least => 2.1 });
+		{ group => 'join', name => 'plain, 1%', sql => "$join < 10" },
+		{ group => 'join', name => 'prefiltered, 1%', sql => "$join < 10 AND $prefilter < 10), fact.fk)", peer => 'plain, 1%', least => 1.2 },
+		{ group => 'join', name => 'plain, 10%', sql => "$join < 100" },
+		{ group => 'join', name => 'prefiltered, 10%', sql => "$join < 100 AND $prefilter < 100), fact.fk)", peer => 'plain, 10%', least => 1.5 },
+		{ group => 'join', name => 'plain, 10%, spilling', sql => "$join < 100", settings => "SET work_mem = '1MB'" },
+		{ group => 'join', name => 'prefiltered, 10%, spilling', sql => "$join < 100 AND $prefilter < 100), fact.fk)", settings => "SET work_mem = '1MB'", peer => 'plain, 10%, spilling', least => 2.2 },
+		{ group => 'join', name => 'plain, three dimensions of 10%', sql => $three },
+		{ group => 'join', name => 'prefiltered, three dimensions of 10%',
+		  sql => "$three AND $prefilter < 100), fact.fk) AND $prefilter < 100), fact.fk2) AND $prefilter < 100), fact.fk3)", peer => 'plain, three dimensions of 10%', least => 2.1 });
 
-	# its peer is another extension, which may not be there
+	# the peer is another extension, which may not be installed
 	splice @cases, 2, 0,
 	  { group => 'build', name => 'hll_add_agg(hll_hash_text(k))', sql => 'SELECT hll_add_agg(hll_hash_text(k)) IS NULL FROM keys' },
 	  { group => 'build', name => 'bloom_agg(k, n, 0.01) again', sql => "SELECT bloom_agg(k, $KEYS, 0.01) IS NULL FROM keys", peer => 'hll_add_agg(hll_hash_text(k))', most => 1 }
@@ -244,7 +244,7 @@ sub cases
 
 sub median { my @sorted = sort { $a <=> $b } @_; return ($sorted[ $#sorted / 2 ] + $sorted[ @sorted / 2 ]) / 2; }
 
-# Builds are compared most closely, and are disturbed most.
+# Builds have the tightest goals and vary most, so they get more rounds.
 sub rounds { my ($group) = @_; return $option{rounds} + ($group eq 'build' ? 2 : 0); }
 
 sub judge
@@ -267,7 +267,7 @@ sub judge
 	if (defined $case->{least})
 	{
 		$case->{ratio} = $peer->{best} / $case->{best};
-		return unless $case->{least};	# how many times faster, without a goal
+		return unless $case->{least};	# a speedup without a goal
 		$case->{target} = ">= $case->{least}";
 		$case->{met} = $case->{ratio} >= $case->{least};
 		return;
@@ -281,7 +281,7 @@ sub judge
 	return;
 }
 
-# The best or median of a case, with as many digits as its unit is worth.
+# The best or median value of a case, formatted according to its unit.
 sub figure { my ($case, $which) = @_; return sprintf $case->{unit} && $case->{$which} < 100 ? '%.3g' : $case->{unit} ? '%.0f' : '%.1f', $case->{$which}; }
 
 sub report
@@ -292,21 +292,21 @@ sub report
 
 	open my $csv, '>', "$OUT/$date.csv" or die "$OUT: $!\n";
 	open my $md, '>', "$OUT/$date.md" or die "$OUT: $!\n";
-	print $csv "group,case,best,median,peer,ratio,target,met,buffers a row,memory MB,unit\n";
+	print $csv "group,case,best,median,peer,ratio,target,met,buffers per row,memory MB,unit\n";
 	print $md "# Benchmark of $date\n\n$machine\n\nBest of $option{rounds} interleaved rounds (builds and joins: two more); scale $option{scale} ($KEYS keys of 16 characters). "
-	  . "Ratios \"<=\" are times over the peer's, \">=\" how many times faster than it. Noise is about 10 %.\n";
+	  . "A ratio is the case divided by its peer; with a goal of \">=\" and in star schemas it is the inverse, how many times as fast the case is. Noise is about 10%.\n";
 	for my $case (@cases)
 	{
 		printf $csv "%s,\"%s\",%s,%s,\"%s\",%s,%s,%s,%s,%s,%s\n", $case->{group}, $case->{name}, figure($case, 'best'), figure($case, 'median'), $case->{peer} || '',
 		  defined $case->{ratio} ? sprintf('%.2f', $case->{ratio}) : '', $case->{target} || '', defined $case->{met} ? ($case->{met} ? 'yes' : 'no') : '',
 		  defined $case->{rows} ? sprintf('%.1f', $case->{touched} / $case->{rows}) : '', defined $case->{peak} ? sprintf('%.0f', $case->{peak}) : '', $case->{unit} || 'ms';
 		my @units = $case->{unit} ? ('best', 'median', 'unit') : ('best ms', 'median ms');
-		print $md "\n## $case->{group}\n\n| ", join(' | ', 'case', @units, 'against', 'ratio', 'to reach'), ' | |', "\n|", '---|' x (@units + 5), "\n" unless $groups{ $case->{group} }++;
+		print $md "\n## $case->{group}\n\n| ", join(' | ', 'case', @units, 'peer', 'ratio', 'goal'), ' | |', "\n|", '---|' x (@units + 5), "\n" unless $groups{ $case->{group} }++;
 		my @notes;
-		push @notes, sprintf '%.1f buffers a filter (<= %d)', $case->{touched} / $case->{rows}, $case->{buffers} if $case->{buffers};
+		push @notes, sprintf '%.1f buffers per filter (<= %d)', $case->{touched} / $case->{rows}, $case->{buffers} if $case->{buffers};
 		push @notes, sprintf 'peak memory %.0f MB%s', $case->{peak}, $case->{memory} ? " (<= $case->{memory})" : '' if defined $case->{peak};
 		push @notes, $case->{remark} if $case->{remark};
-		push @notes, 'not reached' if defined $case->{met} && !$case->{met};
+		push @notes, 'goal not met' if defined $case->{met} && !$case->{met};
 		printf $md "| %s | %s | %s | %s | %s | %s | %s |\n", $case->{name}, $case->{unit} ? figure($case, 'best') : sprintf('%.0f', $case->{best}),
 		  $case->{unit} ? figure($case, 'median') . " | $case->{unit}" : sprintf('%.0f', $case->{median}), $case->{peer} || '',
 		  defined $case->{ratio} ? sprintf('%.2f', $case->{ratio}) : '', $case->{target} || '', join '; ', @notes;
@@ -328,12 +328,12 @@ sub machine
 	return sprintf 'PostgreSQL %s on %s, %d cores, %.0f GB, %s.', query('SHOW server_version'), $cpu || 'an unknown processor', $cores, $memory / 1024 / 1024, query("SELECT split_part(version(), ',', 1)");
 }
 
-# What operations cost beyond time, and how cost grows.
+# Memory, bytes and WAL of operations, and cost by the number of keys and groups.
 sub costs
 {
 	my ($md) = @_;
 
-	print $md "\n## cost as the number of keys grows: bloom_agg(k), cuckoo_agg(k)\n\n| keys | bloom ms | cuckoo ms | count(k) ms | bloom ns a key beyond count | bloom bytes | cuckoo bytes |\n|---|---|---|---|---|---|---|\n";
+	print $md "\n## cost as the number of keys grows: bloom_agg(k), cuckoo_agg(k)\n\n| keys | bloom ms | cuckoo ms | count(k) ms | bloom ns per key beyond count | bloom bytes | cuckoo bytes |\n|---|---|---|---|---|---|---|\n";
 	for my $n (grep { $_ <= $KEYS } map { 10**$_ } 3 .. 7)
 	{
 		my ($bloom, $cuckoo, $count) = map {
@@ -373,7 +373,7 @@ sub costs
 	return;
 }
 
-# The core as a plain program.
+# The core in a plain C program.
 sub core
 {
 	my ($md, $csv) = @_;
@@ -381,9 +381,9 @@ sub core
 	my $sources = join ' ', glob 'src/core/*.c';
 	my %ns;
 
-	progress(99, 100, 'the core as a plain program');
+	progress(99, 100, 'the core in a plain C program');
 	system("gcc -std=gnu11 -O2 -ffp-contract=off -o $OUT/core bench/core.c $sources -lm") == 0 or die "bench/core.c does not compile\n";
-	print $md "\n## core: ns a key, as a plain C program\n\n| structure | keys | operation | one by one | batched | batched / one by one | bits a key |\n|---|---|---|---|---|---|---|\n";
+	print $md "\n## core: ns per key, in a plain C program\n\n| structure | keys | operation | one by one | batched | batched / one by one | bits per key |\n|---|---|---|---|---|---|---|\n";
 	for my $line (`$OUT/core @sizes`)
 	{
 		chomp $line;
@@ -411,7 +411,7 @@ sub main
 	my $done = 0;
 	my $date = strftime('%Y-%m-%d', gmtime) . "-pg$major" . ($option{only} eq '.' ? '' : '-' . ($option{only} =~ s/\W+/-/gr =~ s/^-|-$//gr));
 
-	# of what is not asked for, nothing is loaded
+	# load data only for the selected groups
 	@cases = cases();
 	if (@cases || 'costs' =~ /$option{only}/)
 	{

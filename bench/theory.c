@@ -1,18 +1,18 @@
 /*
  * theory.c
- *		False positives of the core, measured with keys that were not added, beside
- *		what the formulas predict; what docs/theory.md tells and its charts show.
+ *		Measures false positives of the core with keys that were not added, and
+ *		computes what the formulas predict: the figures and charts of docs/theory.md.
  *
- *	theory [questions] fpp fill ...
+ *	theory [positives] fpp fill ...
  *
- *	fpp		measured over asked for, of filters made in four ways
- *	fill	probability while a filter fills, and beyond its capacity
- *	groups	bits a key over those of a classic filter, by lines a key touches
+ *	fpp		measured rate relative to the target, of filters made in four ways
+ *	fill	false-positive rate while a filter fills, and beyond its capacity
+ *	groups	bits per key relative to a classic filter, by the number of lines per key
  *	growth	layers, bits and time of filters that grew
- *	hash	what a hash of 32 bits costs; time of hash functions
+ *	hash	false positives caused by a hash of 32 bits; time of hash functions
  *
- * `questions`: for how many false positives to ask (default 400, whose number is then certain
- * to 5 %).  Prints CSV: group, series, x, value, unit.
+ * `positives`: the expected number of false positives in a measurement (default 400, for a
+ * standard error of 5%).  Prints CSV: group, series, x, value, unit.
  */
 #define XXH_INLINE_ALL
 #include <math.h>
@@ -37,32 +37,32 @@ print(const char *group, const char *series, double x, double value, const char 
 	fflush(stdout);
 }
 
-/* Bits a key of a classic Bloom filter: 1 / ln 2 for each halving of the probability. */
+/* Bits per key of a classic Bloom filter: 1 / ln 2 for each halving of the rate. */
 static double
 classic_bits(double fpp)
 {
 	return log2(1 / fpp) / log(2);
 }
 
-static uint64_t sink;			/* what is computed must be used */
+static uint64_t sink;			/* keeps results from being optimized out */
 static double wanted = 400;		/* false positives in a measurement */
 
-/* As many questions as that takes; as many as for 1e-4 at least. */
+/* Number of lookups for that; at least as many as for 1e-4. */
 static uint64_t
 enough(double fpp)
 {
 	return (uint64_t) (wanted / fmin(fpp, 1e-4)) / BATCH * BATCH + BATCH;
 }
 
-/* The share of keys that were not added and are found. */
+/* The share of keys that are reported although they were not added. */
 static double
-measure(const bf_filter *filter, uint64_t questions)
+measure(const bf_filter *filter, uint64_t lookups)
 {
 	static uint64_t hashes[BATCH];
 	static bool found[BATCH];
 	uint64_t	positives = 0;
 
-	for (uint64_t i = 0; i < questions; i += BATCH)
+	for (uint64_t i = 0; i < lookups; i += BATCH)
 	{
 		for (unsigned j = 0; j < BATCH; j++)
 			hashes[j] = hash_of(OTHERS + i + j);
@@ -70,7 +70,7 @@ measure(const bf_filter *filter, uint64_t questions)
 		for (unsigned j = 0; j < BATCH; j++)
 			positives += found[j];
 	}
-	return (double) positives / (double) questions;
+	return (double) positives / (double) lookups;
 }
 
 static void
@@ -103,17 +103,17 @@ start_small(bf_mutable *made, double fpp)
 }
 
 /* ----------------------------------------------------------------
- * Measured against asked for
+ * Measured rate relative to the target
  * ----------------------------------------------------------------
  */
 
-/* One line a key, sized as if bits could be anywhere. */
+/* One line per key, sized by the formula for bits anywhere. */
 static double
 measure_naive(double fpp)
 {
 	unsigned	best = (unsigned) lround(log2(1 / fpp));
 	bf_shape	shape = {0, 1, (uint8_t) (best < 1 ? 1 : best > BF_MAX_PROBES ? BF_MAX_PROBES : best)};
-	uint64_t	questions = enough(fpp) / 4;	/* it has more false positives */
+	uint64_t	lookups = enough(fpp) / 4;	/* it has more false positives */
 	uint64_t	positives = 0;
 	uint8_t    *lines;
 
@@ -121,10 +121,10 @@ measure_naive(double fpp)
 	lines = allocate(shape.words * 8);
 	for (uint64_t i = 0; i < KEYS; i++)
 		bf_lines_add(lines, shape, hash_of(i));
-	for (uint64_t i = 0; i < questions; i++)
+	for (uint64_t i = 0; i < lookups; i++)
 		positives += bf_lines_test(lines, shape, hash_of(OTHERS + i));
 	free(lines);
-	return (double) positives / (double) questions;
+	return (double) positives / (double) lookups;
 }
 
 static void
@@ -152,7 +152,7 @@ show_fpp(void)
 			print("charts: fpp", names[way], fpp, measure(&filter, enough(fpp)) / fpp, "times the target");
 			free(bytes);
 		}
-		print("charts: fpp", "lines, textbook size", fpp, measure_naive(fpp) / fpp, "times the target");
+		print("charts: fpp", "blocked, textbook size", fpp, measure_naive(fpp) / fpp, "times the target");
 	}
 }
 
@@ -206,7 +206,7 @@ show_groups(void)
 	for (double power = 1; power < 9.1; power += 0.5)
 	{
 		double		fpp = pow(10, -power);
-		const char *const names[] = {"one line a key", "two lines a key", "three lines a key", "four lines a key"};
+		const char *const names[] = {"one line per key", "two lines per key", "three lines per key", "four lines per key"};
 
 		for (uint8_t groups = 1; groups <= BF_MAX_GROUPS; groups++)
 		{
@@ -220,7 +220,7 @@ show_groups(void)
 			}
 			print("theory: groups", names[groups - 1], fpp, 65536.0 * BF_LINE_BITS / (double) most / classic_bits(fpp), "times classic");
 		}
-		print("theory: groups", "taken", fpp, (double) bf_shape_for(10000000, fpp).words * 64 / 1e7 / classic_bits(fpp), "times classic");
+		print("theory: groups", "chosen", fpp, (double) bf_shape_for(10000000, fpp).words * 64 / 1e7 / classic_bits(fpp), "times classic");
 	}
 }
 
@@ -229,7 +229,7 @@ show_groups(void)
  * ----------------------------------------------------------------
  */
 
-/* Nanoseconds for a key that is not there, each asked when the one before is answered. */
+/* Nanoseconds per absent key; each lookup depends on the result of the previous one. */
 static double
 time_miss(const bf_filter *filter)
 {
@@ -269,16 +269,16 @@ show_growth(void)
 			start_small(&made, 0.01);
 
 		/*
-		 * bf_bloom_add_many makes the next layer for all keys that are to
-		 * come
+		 * bf_bloom_add_many sizes the next layer for all remaining keys of
+		 * the call
 		 */
 		for (uint64_t i = 0; i < n; i += step)
 			bf_bloom_add_many(&made.bloom, hashes + i, (size_t) step);
 		bytes = seal(&made, &filter);
 		print("theory: growth", names[way], 1, filter.layers, "layers");
-		print("theory: growth", names[way], 2, (double) bf_filter_size(&filter) * 8 / (double) n, "bits a key");
+		print("theory: growth", names[way], 2, (double) bf_filter_size(&filter) * 8 / (double) n, "bits per key");
 		print("theory: growth", names[way], 3, 100 * measure(&filter, (uint64_t) (25 * wanted) * BATCH), "% false positives");
-		print("theory: growth", names[way], 4, time_miss(&filter), "ns a miss");
+		print("theory: growth", names[way], 4, time_miss(&filter), "ns per miss");
 		free(bytes);
 	}
 	free(hashes);
@@ -289,7 +289,7 @@ show_growth(void)
  * ----------------------------------------------------------------
  */
 
-/* What is left of a hash that was folded to 32 bits, however well it is mixed later. */
+/* A hash folded to 32 bits and mixed again: the lost bits stay lost. */
 static uint64_t
 folded(uint64_t hash)
 {
@@ -320,20 +320,20 @@ show_hash(void)
 		bf_shape	shape = bf_shape_for(n, 1e-6);
 		uint8_t    *lines[2] = {allocate(shape.words * 8), allocate(shape.words * 8)};
 		uint64_t	positives[2] = {0, 0};
-		const uint64_t questions = (uint64_t) (125000 * wanted);
+		const uint64_t lookups = (uint64_t) (125000 * wanted);
 
 		for (uint64_t i = 0; i < n; i++)
 		{
 			bf_lines_add(lines[0], shape, hash_of(i));
 			bf_lines_add(lines[1], shape, folded(hash_of(i)));
 		}
-		for (uint64_t i = 0; i < questions; i++)
+		for (uint64_t i = 0; i < lookups; i++)
 		{
 			positives[0] += bf_lines_test(lines[0], shape, hash_of(OTHERS + i));
 			positives[1] += bf_lines_test(lines[1], shape, folded(hash_of(OTHERS + i)));
 		}
-		print("theory: hash", "64 bits", (double) n, (double) positives[0] / (double) questions, "false positives");
-		print("theory: hash", "32 bits", (double) n, (double) positives[1] / (double) questions, "false positives");
+		print("theory: hash", "64 bits", (double) n, (double) positives[0] / (double) lookups, "false positives");
+		print("theory: hash", "32 bits", (double) n, (double) positives[1] / (double) lookups, "false positives");
 		free(lines[0]);
 		free(lines[1]);
 	}
@@ -349,7 +349,7 @@ show_hash(void)
 
 				uint64_t	hash = 0;
 
-				/* each hash says where the next key is */
+				/* each hash determines the next key */
 				for (int j = 0; j < 1000000; j++)
 				{
 					const uint8_t *key = pool + hash % 1024;

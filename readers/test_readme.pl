@@ -3,9 +3,8 @@
 # test_readme.pl README.md LANGUAGE COMMAND...
 #		Run the examples of a reader's README.
 #
-# All blocks marked ```sql go to a fresh database that has the extension; then all blocks
-# of LANGUAGE, one after the other, to COMMAND as one program.  What it prints must be what
-# the blocks marked ```text say.
+# All ```sql blocks are run in a fresh database with the extension.  Then all blocks of
+# LANGUAGE are passed to COMMAND as one program.  Its output must match the ```text blocks.
 #
 use strict;
 use warnings;
@@ -54,10 +53,10 @@ system('createdb', $database) == 0 or exit 1;
 my $well = eval {
 	run("CREATE EXTENSION bloomfilter;\n$sql", 'psql', '-Xq', '-v', 'ON_ERROR_STOP=1');
 	my $printed = run($program, @command);
-	die "$path: the examples print\n${printed}and not\n$expected" if $printed ne $expected;
+	die "$path: the examples print\n${printed}instead of\n$expected" if $printed ne $expected;
 	1;
 };
 my $error = $@;
 system 'dropdb', $database;
 die $error if !$well;
-print "the examples of $path\n";
+print "$path: examples pass\n";

@@ -1,12 +1,12 @@
 #!/usr/bin/perl
 #
 # test_service.pl COMMAND...
-#		Start an example service, ask it, and stop it.
+#		Start an example service, send requests to it, and stop it.
 #
-# Keys that exist must be found, also those that come later; keys that do not must be
-# answered without a query, all but the filter's false positives.  The server's log tells which
-# queries there were.  While the service has lost the connection that tells it about new
-# keys, it has to ask the database for everything.
+# Present keys must be found, including keys added later.  Absent keys must be answered
+# without a query, except for the filter's false positives; queries are counted in the
+# server log.  While the service has lost the connection that notifies it of new keys, it
+# must query the database for every key.
 #
 use strict;
 use warnings;
@@ -43,7 +43,7 @@ sub eventually
 	return;
 }
 
-# lookups in the server's log so far
+# number of lookups in the server log so far
 sub lookups
 {
 	open my $file, '<', $log or die "$log: $!\n";
@@ -74,12 +74,12 @@ sub main
 		  \$\$BEGIN PERFORM pg_notify('users_added', NEW.id::text); RETURN NULL; END\$\$;
 		CREATE TRIGGER users_added AFTER INSERT OR UPDATE OF id ON users
 		  FOR EACH ROW EXECUTE FUNCTION users_added()");
-	# the log says who asked
+	# mark the lookups in the log
 	sql("ALTER SYSTEM SET log_line_prefix = '%d lookup: '", 'postgres');
 	sql('SELECT pg_reload_conf()', 'postgres');
 
 	$process = IPC::Open3::open3(my $in, my $out, '>&STDERR', 'env', "PGDATABASE=$database", @ARGV);
-	my ($port) = (<$out> // '') =~ /\Alistening on 127\.0\.0\.1:([0-9]+)$/ or die "the service does not start\n";
+	my ($port) = (<$out> // '') =~ /\Alistening on 127\.0\.0\.1:([0-9]+)$/ or die "the service did not start\n";
 	my $http = HTTP::Tiny->new(timeout => 20);
 	my $get = sub {
 		my $response = $http->get("http://127.0.0.1:$port/users/$_[0]");
@@ -90,7 +90,7 @@ sub main
 	my $by_filter = sub { ($get->(-1))[1] eq 'filter' };
 	eventually('the filter is loaded', $by_filter);
 
-	# keys that exist
+	# present keys
 	my $before = lookups();
 	for my $n (1 .. 100, 1990 .. 2000)
 	{
@@ -99,38 +99,38 @@ sub main
 	}
 	die "lookups are not in the log\n" if lookups() != $before + 111;
 
-	# keys that do not
+	# absent keys
 	my $reached = 0;
 	$before = lookups();
 	for my $n (1 .. 1000)
 	{
 		my ($status, $by) = $get->($n * 7 + 3);
-		die "no user $n: $status\n" if $status != 404;
+		die "absent key $n: $status\n" if $status != 404;
 		$reached++ if $by ne 'filter';
 	}
-	die "$reached of 1000 missing keys were looked up\n" if $reached > 30;
-	die "the log has another number of lookups than $reached\n" if lookups() != $before + $reached;
-	print "1000 missing keys, $reached of them looked up\n";
+	die "$reached of 1000 absent keys were looked up\n" if $reached > 30;
+	die "the log does not have $reached lookups\n" if lookups() != $before + $reached;
+	print "1000 absent keys, $reached of them looked up\n";
 
-	# what is not a key
+	# invalid keys
 	for my $path ('', 'x', '1x', '1.5', '99999999999999999999', '9223372036854775808')
 	{
 		my ($status) = $get->($path);
 		die "GET /users/$path: $status\n" if $status != 400;
 	}
-	die "they were looked up\n" if lookups() != $before + $reached;
+	die "invalid keys were looked up\n" if lookups() != $before + $reached;
 
-	# a key that comes, and one that goes
+	# added, changed and deleted keys
 	sql("INSERT INTO users VALUES (-5, 'late')");
 	eventually('a new key is found', sub { ($get->(-5))[0] == 200 });
 	sql('UPDATE users SET id = -6 WHERE id = -5');
 	eventually('a changed key is found', sub { ($get->(-6))[0] == 200 });
-	die "a key that was changed is still there\n" if ($get->(-5))[0] != 404;
+	die "the old value of a changed key is still found\n" if ($get->(-5))[0] != 404;
 	sql('DELETE FROM users WHERE id = 7');
 	my ($status, $by) = $get->(7);
-	die "a deleted key: $status $by\n" if $status != 404 || $by ne 'database';
+	die "deleted key: $status $by\n" if $status != 404 || $by ne 'database';
 
-	# more new keys than are kept beside the filter
+	# more new keys than the service keeps outside the filter
 	sql("INSERT INTO users SELECT 1000000 + n, 'many' FROM generate_series(1, 25000) n");
 	eventually('many new keys are found', sub { ($get->(1025000))[0] == 200 });
 	for my $n (map { 1000000 + 97 * $_ } 1 .. 250)
@@ -138,19 +138,19 @@ sub main
 		die "new user $n is not found\n" if ($get->($n))[0] != 200;
 	}
 
-	# no connection: no filter, and no wrong answer
+	# lost connection: the filter is not used, and no key is missed
 	sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'users filter';
 		INSERT INTO users VALUES (-7, 'unheard')");
-	eventually('a key that came meanwhile is found', sub { ($get->(-7))[0] == 200 });
-	eventually('the filter is back', $by_filter);
-	die "a key that came meanwhile is lost\n" if ($get->(-7))[0] != 200;
+	eventually('a key added meanwhile is found', sub { ($get->(-7))[0] == 200 });
+	eventually('the filter is used again', $by_filter);
+	die "a key added meanwhile is missed\n" if ($get->(-7))[0] != 200;
 
-	# the end
+	# stop
 	kill TERM => $process;
 	eventually('the service stops', sub { waitpid($process, 1) == $process });
-	die "it ends with status $?\n" if $? != 0;
+	die "the service exits with status $?\n" if $? != 0;
 	$process = undef;
-	print "new, changed and deleted keys, a lost connection: the right answers\n";
+	print "added, changed and deleted keys, lost connection: correct results\n";
 	return;
 }
 

@@ -1,4 +1,4 @@
--- What script/demo shows: four jobs that a filter is good for, each beside the way without.
+-- Examples for script/demo: four uses of filters, compared with a solution without filters.
 \set QUIET on
 \pset footer off
 SET client_min_messages = warning;
@@ -7,8 +7,8 @@ CREATE EXTENSION bloomfilter;
 LOAD 'bloomfilter';
 
 \echo
-\echo '=== 1. Already seen?  300 readers, the last 5000 articles of each: a filter of bounded size that forgets the oldest.'
-\echo '    (filling a table of 1.5 million rows with an index, and 300 filters ...)'
+\echo '=== 1. Which articles has a reader seen?  300 readers, 5000 articles each: a rotating filter per reader.'
+\echo '    (creating a table of 1.5 million rows with an index, and 300 filters ...)'
 CREATE TABLE seen (reader int, article bigint);
 INSERT INTO seen SELECT reader, (hashint8extended(n, reader) & 2147483647) % 1000000 FROM generate_series(1, 300) reader, generate_series(1, 5000) n;
 CREATE INDEX ON seen (reader, article);
@@ -16,12 +16,12 @@ CREATE TABLE reader AS SELECT reader, bloom_add_all(bloom_new(1250, max_layers =
 ALTER TABLE reader ADD PRIMARY KEY (reader);
 VACUUM ANALYZE seen, reader;
 SELECT bloom_missing(seen, ARRAY[1]), EXISTS (SELECT FROM seen) FROM reader LIMIT 1 \g /dev/null
-\echo '--- of the articles 1 to 1000, how many are certainly new to reader 42?'
+\echo '--- How many of the articles 1 to 1000 are definitely new to reader 42?'
 \set ECHO queries
 \timing on
 SELECT cardinality(bloom_missing(seen, ARRAY(SELECT generate_series(1, 1000)))) AS new FROM reader WHERE reader = 42;
 \set ECHO none
-\echo '--- the same from the table, exactly (the filter takes up to 1 % of the new ones for seen):'
+\echo '--- The exact number, from the table (the filter reports up to 1% of the new articles as seen):'
 \set ECHO queries
 SELECT count(*) AS new FROM generate_series(1, 1000) a WHERE NOT EXISTS (SELECT FROM seen WHERE reader = 42 AND article = a);
 \timing off
@@ -30,8 +30,8 @@ SELECT pg_size_pretty(pg_total_relation_size('reader')) AS filters, pg_size_pret
 \set ECHO none
 
 \echo
-\echo '=== 2. A table by day, looked up by user, without a btree on any of its partitions.'
-\echo '    (filling 60 partitions with 1.2 million rows ...)'
+\echo '=== 2. Daily partitions, looked up by user, without btrees.'
+\echo '    (creating 60 partitions with 1.2 million rows ...)'
 CREATE TABLE events (day date, user_id bigint, what text) PARTITION BY RANGE (day);
 DO $$
 BEGIN
@@ -54,8 +54,8 @@ FROM (SELECT * FROM pg_partition_tree('filter') UNION ALL SELECT * FROM pg_parti
 \set ECHO none
 
 \echo
-\echo '=== 3. Reports over a star: one setting, and hash joins drop rows where they are read.  No change to the SQL.'
-\echo '    (filling a table of 3 million sales ...)'
+\echo '=== 3. Reports on a star schema: with one setting, scans discard rows without a join partner.  The SQL does not change.'
+\echo '    (creating a table of 3 million sales ...)'
 CREATE TABLE product AS SELECT n AS id, 'group ' || n % 50 AS grp FROM generate_series(1, 100000) n;
 CREATE TABLE shop AS SELECT n AS id, 'Country ' || n % 20 AS country FROM generate_series(1, 20000) n;
 CREATE TABLE sale AS SELECT n AS id, (1 + (hashint4extended(n, 1) & 2147483647) % 100000)::int AS product_id,
@@ -75,7 +75,7 @@ WHERE grp = 'group 7' AND country IN ('Country 3', 'Country 4') GROUP BY country
 RESET bloomfilter.join_filter;
 
 \echo
-\echo '=== 4. Filters that can delete: redeem a coupon, ask again.'
+\echo '=== 4. Deleting keys: redeem a coupon, then test for it again.'
 CREATE TABLE coupons AS SELECT 'C-' || n AS code FROM generate_series(1, 100000) n;
 CREATE TABLE coupon_filter AS SELECT cuckoo_agg(code) AS live FROM coupons;
 \echo
@@ -86,7 +86,7 @@ UPDATE coupon_filter SET live = cuckoo_delete_all(live, ARRAY(SELECT code FROM r
 SELECT cuckoo_contains(live, 'C-4711') AS after, pg_size_pretty((cuckoo_stats(live)).bytes) AS size FROM coupon_filter;
 
 \set ECHO none
-\echo '--- What will it cost?  Ask before building.'
+\echo '--- The size of a filter, before building it.'
 \set ECHO queries
 SELECT pg_size_pretty(bytes) AS size, bits_per_key, hashes FROM bloom_plan(1000000, 0.01);
 \set ECHO none

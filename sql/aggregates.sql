@@ -1,9 +1,9 @@
--- Aggregates: every overload resolves, groups, windows, memory (P7)
+-- Aggregates: overload resolution, groups, window frames, memory (P7)
 
 CREATE SCHEMA aggregates;
 SET search_path = aggregates, public;
 
--- Run a query; its single value as text, or the error with its code, detail and hint.
+-- Runs a query and returns its single value as text, or the error with its SQLSTATE, detail and hint.
 CREATE FUNCTION outcome(query text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
   result text;
@@ -17,7 +17,7 @@ EXCEPTION WHEN OTHERS THEN
   RETURN concat_ws(E'\n-> ', sqlstate || ': ' || sqlerrm, nullif(detail, ''), nullif(hint, ''));
 END $$;
 
--- How often a pattern occurs in a query's plan (whose words change over majors).
+-- Counts the lines of a query's plan that match a pattern (the wording of plans differs between major versions).
 CREATE FUNCTION plan_has(query text, pattern text) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
   line text;
@@ -29,14 +29,14 @@ BEGIN
   RETURN result;
 END $$;
 
--- Reproducible keys: k is text, i all of bigint's range.
+-- Reproducible keys: k is text, i covers the whole range of bigint.
 CREATE TABLE keys AS
   SELECT n, md5(n::text) AS k,
          ('x' || substr(md5(n::text), 1, 16))::bit(64)::bigint AS i
   FROM generate_series(1, 100000) n;
 ANALYZE keys;
 
--- which overload takes which type
+-- overload chosen for each type
 CREATE DOMAIN positive AS integer CHECK (value > 0);
 CREATE DOMAIN code AS varchar(10);
 CREATE TYPE mood AS ENUM ('sad', 'ok', 'happy');
@@ -53,7 +53,7 @@ SELECT bloom_contains(bloom_agg('literal'), 'literal'), bloom_contains(bloom_agg
 PREPARE probe AS SELECT bloom_contains(bloom_agg('x'::text), $1);
 EXECUTE probe('x');
 
--- groups of every size: list, small lines, expanded object; and DISTINCT, FILTER, ORDER BY
+-- groups of every size (list, small lines, expanded object), with DISTINCT, FILTER and ORDER BY
 SELECT size, count(*) FILTER (WHERE NOT bloom_contains(auto, key)) AS auto_lost, count(*) FILTER (WHERE NOT bloom_contains(sized, key)) AS sized_lost,
        count(*) FILTER (WHERE NOT bloom_contains(poly, key::oid)) AS poly_lost, count(*) FILTER (WHERE NOT bloom_contains(strict, key)) AS strict_lost,
        bool_and(auto = ordered AND auto = deduped) AS same
@@ -63,12 +63,12 @@ FROM (SELECT size, bloom_agg(key) AS auto, bloom_agg(key, 1000) AS sized, bloom_
      generate_series(1, size) key
 GROUP BY size ORDER BY size;
 
--- a state with a named class moves when it learns the name
+-- a state is moved when the name of its key class is stored in it
 SELECT size, bool_and(bloom_contains(f, array[key])) FROM (
   SELECT size, bloom_agg(array[key], null, 0.001) AS f FROM (VALUES (1), (9), (10), (11), (20000)) s(size), generate_series(1, size) key GROUP BY size) g, generate_series(1, size) key
 GROUP BY size ORDER BY size;
 
--- window frames: the state survives each call of the final function
+-- window frames: the final function leaves the state intact
 SELECT n, bloom_cardinality(grows) AS grows, bloom_cardinality(slides) AS slides, grows = whole AS is_whole,
        bloom_contains(slides, n) AND bloom_contains(grows, 1) AND bloom_contains(poly, n::oid) AS found
 FROM (SELECT n, bloom_agg(n) OVER (ORDER BY n) AS grows, bloom_agg(n, 100) OVER (ORDER BY n ROWS 2 PRECEDING) AS slides,
@@ -76,7 +76,7 @@ FROM (SELECT n, bloom_agg(n) OVER (ORDER BY n) AS grows, bloom_agg(n, 100) OVER 
 SELECT count(*) FILTER (WHERE NOT bloom_contains(f, n)) AS lost, count(DISTINCT bloom_stats(f)) AS frames
 FROM (SELECT n, bloom_agg(n) OVER (ORDER BY n ROWS UNBOUNDED PRECEDING) AS f FROM generate_series(1, 300) n) w;
 
--- hash aggregation that spills, and sorted grouping
+-- hash aggregation that spills to disk, and sorted grouping
 SET work_mem = '64kB';
 SELECT count(*) AS groups, sum((NOT bloom_contains(f, k))::int) AS lost FROM (SELECT n % 20000 AS g, min(k) AS k, bloom_agg(k) AS f FROM keys GROUP BY 1) x;
 SET enable_hashagg = off;
@@ -84,7 +84,7 @@ SELECT count(*) AS groups, sum((NOT bloom_contains(f, k))::int) AS lost FROM (SE
 RESET ALL;
 SET search_path = aggregates, public;
 
--- a million small groups, in hash tables
+-- a million small groups in a hash aggregate
 SET work_mem = '1GB';
 SET max_parallel_workers_per_gather = 0;
 SELECT count(*) AS groups, count(*) FILTER (WHERE bloom_contains(f, g * 3 + 1)) AS found
@@ -92,7 +92,7 @@ FROM (SELECT n / 3 AS g, bloom_agg(n) AS f FROM generate_series(0, 2999999) n GR
 RESET ALL;
 SET search_path = aggregates, public;
 
--- and what each costs beyond count's: at most 200 bytes for ten keys
+-- memory per group beyond that of count(): at most 200 bytes for ten keys
 CREATE FUNCTION hash_memory(query text) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
   plan json;
@@ -106,13 +106,13 @@ FROM (VALUES ('n'), ('n::oid')) k(key), (VALUES ('SELECT %s FROM generate_series
 RESET ALL;
 SET search_path = aggregates, public;
 
--- the state of a group does not grow with its rows: a million rows, few keys
+-- the size of a state depends on the distinct keys, not on the rows: a million rows, few keys
 SELECT bloom_cardinality(bloom_agg('a rather long key, in a short list of them, number ' || n % 1000)) BETWEEN 990 AND 1010 AS keys,
        bloom_cardinality(bloom_agg(n % 1000, 5000)) BETWEEN 990 AND 1010 AS sized,
        bloom_cardinality(bloom_agg((n % 1000)::oid, 5000)) BETWEEN 990 AND 1010 AS poly
 FROM generate_series(1, 1000000) n;
 
--- a partitioned table, partial aggregates under Append
+-- a partitioned table: partial aggregates under Append
 CREATE TABLE parted (id int, k text) PARTITION BY HASH (id);
 CREATE TABLE parted_0 PARTITION OF parted FOR VALUES WITH (modulus 2, remainder 0);
 CREATE TABLE parted_1 PARTITION OF parted FOR VALUES WITH (modulus 2, remainder 1);
@@ -123,7 +123,7 @@ SELECT bloom_agg(k) = (SELECT bloom_agg(k) FROM keys WHERE n <= 20000) AS same F
 RESET ALL;
 SET search_path = aggregates, public;
 
--- the idiom of the README: an existence check before a join, in a parallel plan
+-- the pattern from the README: a filter before a join, in a parallel plan
 CREATE TABLE many AS SELECT n AS id FROM generate_series(1, 300000) n;
 ALTER TABLE many SET (parallel_workers = 2);
 ANALYZE many;
@@ -136,7 +136,7 @@ FROM many WHERE bloom_contains((SELECT bloom_agg(id) FROM many WHERE id <= 100),
 RESET ALL;
 SET search_path = aggregates, public;
 
--- states of processes that saw more keys than declared, and fewer, merge in any order
+-- states with more and with fewer keys than declared are merged in any order
 CREATE AGGREGATE merge_overfed(bloom) (SFUNC = bloom_agg_combine, STYPE = bloom, FINALFUNC = bloom_agg_final);
 SELECT bool_and(bloom_contains_all(f, ARRAY(SELECT generate_series(1, 120)))) AS found, max((bloom_stats(f)).layers) < 12 AS few_layers FROM (VALUES ('{1,2,3}'::int[]), ('{1,3,2}'), ('{2,1,3}'), ('{2,3,1}')) o(ordering),
 LATERAL (SELECT merge_overfed(state ORDER BY array_position(ordering, which)) AS f FROM

@@ -1,9 +1,9 @@
--- P7: an aggregate that sizes itself past its bound of exact keys (12 Mi):
--- folded lines instead of a list, no key lost, the target kept
+-- P7: an aggregate that sizes its filter, with more keys than it can count exactly (12,582,912):
+-- folded lines instead of a list, no key is lost, the target fpp is met
 
 SET max_parallel_workers_per_gather = 0;
 WITH spilled AS MATERIALIZED (SELECT bloom_agg(n, null, 0.02) AS f FROM generate_series(1, 13000000) n),
--- the order of the keys does not matter there either, nor do repetitions
+-- neither the order of the keys nor repeated keys matter there
 again AS MATERIALIZED (SELECT bloom_agg(13000000 - n % 13000000, null, 0.02) AS f FROM generate_series(1, 14000000) n)
 SELECT bytes <= 1.1 * (bloom_plan(13000000, 0.02)).bytes AS sized, capacity >= 13000000 AS holds_all, layers,
        abs(cardinality - 13000000) < 130000 AS counted, fpp <= 0.02 AS says_so, lost, measured <= 0.022 AS meets_target,
@@ -12,12 +12,12 @@ FROM spilled, bloom_stats(f),
 LATERAL (SELECT count(*) FILTER (WHERE NOT bloom_contains(f, n)) AS lost, avg(bloom_contains(f, -n)::int) AS measured
          FROM generate_series(1, 13000000, 13) n) probes;
 
--- a large declared capacity: its list of hashes ends where lists do
+-- a large declared capacity: the list of hashes has the usual maximum length
 WITH made AS MATERIALIZED (SELECT bloom_agg(n, 150000000, 0.02) AS f FROM generate_series(1, 13000000) n)
 SELECT (SELECT (bloom_stats(f)).bytes > 100000000 FROM made) AS is_lines,
        count(*) FILTER (WHERE NOT bloom_contains((SELECT f FROM made), n)) AS lost FROM generate_series(1, 13000000, 1300) n;
 
--- a long aggregate can be cancelled, and the session goes on
+-- a long-running aggregate can be canceled, and the session continues
 SET statement_timeout = '200ms';
 SELECT bloom_agg(n) FROM generate_series(1, 100000000) n;
 RESET statement_timeout;

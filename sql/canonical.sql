@@ -1,10 +1,10 @@
--- P4: same keys, same geometry = same bytes.  No function changes its argument.
+-- P4: the same keys and the same geometry give the same bytes.  No function changes its argument.
 
 CREATE SCHEMA canonical;
 SET search_path = canonical, public;
 CREATE TYPE colour AS ENUM ('red', 'green');
 
--- Run a query; its single value as text, or the error with its code, detail and hint.
+-- Runs a query and returns its single value as text, or the error with its SQLSTATE, detail and hint.
 CREATE FUNCTION outcome(query text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
   result text;
@@ -18,14 +18,14 @@ EXCEPTION WHEN OTHERS THEN
   RETURN concat_ws(E'\n-> ', sqlstate || ': ' || sqlerrm, nullif(detail, ''), nullif(hint, ''));
 END $$;
 
--- Reproducible keys: k is text, i all of bigint's range.
+-- Reproducible keys: k is text, i covers the whole range of bigint.
 CREATE TABLE keys AS
   SELECT n, md5(n::text) AS k,
          ('x' || substr(md5(n::text), 1, 16))::bit(64)::bigint AS i
   FROM generate_series(1, 100000) n;
 ANALYZE keys;
 
--- any order, repeated keys, one by one or at once
+-- any order, repeated keys, one key per call or all keys in one call
 SELECT count(DISTINCT f::text) FROM (
   SELECT bloom_agg(k, 1000) FROM keys WHERE n <= 700
   UNION ALL SELECT bloom_agg(k, 1000 ORDER BY k) FROM keys WHERE n <= 700
@@ -35,14 +35,14 @@ SELECT bloom_add_all(bloom_new(1000), array_agg(k)) =
        bloom_add_all(bloom_add_all(bloom_new(1000), array_agg(k ORDER BY n DESC) FILTER (WHERE n > 20)), array_agg(k) FILTER (WHERE n <= 30)) AS same
 FROM keys WHERE n <= 700;
 
--- at every number of keys around the change from list to lines
+-- every number of keys around the change from list to lines
 SELECT count(*) FROM generate_series(1, 40) size,
 LATERAL (SELECT bloom_agg(n, 100) AS up, bloom_agg(n, 100 ORDER BY n DESC) AS down,
                 bloom_agg(n / 2, 100 ORDER BY n) = bloom_agg(n / 2, 100 ORDER BY n DESC) AS repeated
          FROM generate_series(1, size) n) f
 WHERE up = down AND repeated;
 
--- with workers and without, typed and polymorphic, sized and not
+-- with and without workers, typed and polymorphic, declared and automatic capacity
 CREATE TABLE many AS SELECT n AS id, md5(n::text) AS k, n::oid AS o, (n % 50)::oid AS few FROM generate_series(1, 300000) n;
 ALTER TABLE many SET (parallel_workers = 2);
 ANALYZE many;
@@ -64,7 +64,7 @@ SELECT count(*) AS lost FROM many, by_mode
 WHERE NOT (bloom_contains(typed, k) AND bloom_contains(typed_sized, k) AND bloom_contains(typed_small, k)
        AND bloom_contains(poly, o) AND bloom_contains(poly_sized, o) AND bloom_contains(of_few, few)) AND id % 10 = 0;
 
--- arguments stay as they are
+-- arguments are not modified
 DO $$
 DECLARE
   f bloom := bloom_agg(n) FROM generate_series(1, 1000) n;
@@ -80,7 +80,7 @@ BEGIN
   ASSERT g <> empty;
 END $$;
 
--- no setting matters
+-- results do not depend on settings
 SET timezone = 'UTC';
 SELECT bloom_hash('2024-01-01 00:00+00'::timestamptz) AS h \gset
 SET timezone = 'Asia/Tokyo'; SET extra_float_digits = -5; SET intervalstyle = iso_8601; SET bytea_output = escape;
@@ -89,7 +89,7 @@ SELECT bloom_contains(bloom_agg('2024-01-01 09:00+09'::timestamptz), '2024-01-01
 RESET ALL;
 SET search_path = canonical, public;
 
--- Golden vectors.  A change in any of these breaks every stored filter.
+-- Golden vectors.  A change to any of these would break every stored filter.
 SELECT expression, outcome(format('SELECT bloom_hash(%s)', expression)) AS hash FROM (VALUES
   (1, '0'), (2, '1'), (3, '-1'), (4, '9223372036854775807'), (5, ''''''), (6, '''a'''), (7, '''Motörhead'''),
   (8, 'repeat(''x'', 300)'), (9, '''a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11''::uuid'), (10, '''\xdeadbeef''::bytea'), (11, 'true'), (12, '0.5::float8'),

@@ -1,4 +1,4 @@
--- P8: what the catalog says of us
+-- P8: the catalog entries of the extension
 
 -- every function on filters and keys is IMMUTABLE, PARALLEL SAFE and commented
 SELECT p.oid::regprocedure AS function, provolatile, proparallel
@@ -7,13 +7,13 @@ WHERE d.refobjid = (SELECT oid FROM pg_extension WHERE extname = 'bloomfilter')
   AND proname !~ '^(bloom_index_|bloom_find$|bloomfilter_handler$)'
   AND (provolatile <> 'i' OR proparallel <> 's' OR obj_description(p.oid, 'pg_proc') IS NULL);
 
--- those on tables are STABLE, and not for parallel workers: the table may be a temporary one
+-- functions that read tables are STABLE and PARALLEL RESTRICTED: the table may be temporary
 SELECT p.oid::regprocedure AS function, provolatile, proparallel
 FROM pg_proc p JOIN pg_depend d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e'
 WHERE d.refobjid = (SELECT oid FROM pg_extension WHERE extname = 'bloomfilter') AND proname ~ '^(bloom_index_|bloom_find$)'
 ORDER BY p.oid::regprocedure::text COLLATE "C";
 
--- so is everything else
+-- all other objects have comments, too
 SELECT pg_describe_object(classid, objid, 0) AS uncommented
 FROM pg_depend WHERE refclassid = 'pg_extension'::regclass AND deptype = 'e'
   AND refobjid = (SELECT oid FROM pg_extension WHERE extname = 'bloomfilter')
@@ -21,7 +21,7 @@ FROM pg_depend WHERE refclassid = 'pg_extension'::regclass AND deptype = 'e'
   AND classid <> 'pg_type'::regclass;
 SELECT obj_description('bloom'::regtype, 'pg_type') IS NOT NULL AND obj_description('cuckoo'::regtype, 'pg_type') IS NOT NULL AS types_commented;
 
--- which aggregates Citus splits between workers and coordinator
+-- aggregates that Citus splits between workers and coordinator
 SELECT a.aggfnoid::regprocedure AS aggregate,
        CASE WHEN a.aggcombinefn = 0 OR t.typtype = 'p' THEN 'row gather'
             WHEN EXISTS (SELECT FROM unnest(p.proargtypes) x JOIN pg_type y ON y.oid = x WHERE y.typtype = 'p') THEN 'RUNTIME ERROR'
@@ -32,10 +32,10 @@ JOIN pg_depend d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.de
 WHERE d.refobjid = (SELECT oid FROM pg_extension WHERE extname = 'bloomfilter')
 ORDER BY a.aggfnoid::regprocedure::text COLLATE "C";
 
--- never "filter @> filter": a literal key would then be read as a filter
+-- there is no operator "filter @> filter": a literal key would be parsed as a filter
 SELECT count(*) FROM pg_operator WHERE oprname = '@>' AND oprleft = oprright AND oprleft IN ('bloom'::regtype, 'cuckoo'::regtype);
 
--- another schema, and a search_path that does not name it
+-- installed in another schema that is not in the search_path
 CREATE SCHEMA elsewhere;
 ALTER EXTENSION bloomfilter SET SCHEMA elsewhere;
 SET search_path = pg_catalog;

@@ -1,9 +1,9 @@
--- P3: a wrong kind of key is an error, not a silent "no"
+-- P3: a key of the wrong class is an error, not an absent key
 
 CREATE SCHEMA class;
 SET search_path = class, public;
 
--- Run a query; its single value as text, or the error with its code, detail and hint.
+-- Runs a query and returns its single value as text, or the error with its SQLSTATE, detail and hint.
 CREATE FUNCTION outcome(query text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
   result text;
@@ -29,7 +29,7 @@ INSERT INTO classes VALUES
   ('enum colour', '''red''::colour'), ('integer[]', 'array[1]'), ('(integer)', 'row(1)'), ('range(integer)', 'int4range(1,2)'),
   ('multirange(integer)', 'int4multirange(int4range(1,2))');
 
--- every pair of classes: 42804 unless they are the same
+-- every pair of classes: 42804 if they differ
 SELECT outcome, count(*) FROM (
   SELECT left(outcome(format('SELECT bloom_contains(bloom_agg(%s), %s)', a.expression, b.expression)), 5)
          || CASE WHEN a.name = b.name THEN ' same class' ELSE ' other class' END AS outcome
@@ -39,7 +39,7 @@ SELECT outcome, count(*) FROM (
          || CASE WHEN a.name = b.name THEN ' same class' ELSE ' other class' END AS outcome
   FROM classes a, classes b) x GROUP BY outcome ORDER BY outcome;
 
--- the words
+-- messages
 SELECT outcome('SELECT bloom_contains(bloom_agg(1), ''one'')');
 SELECT outcome('SELECT bloom_contains(bloom_agg(''one''), 1)');
 SELECT outcome('SELECT bloom_contains(bloom_agg(''red''::colour), ''red'')');
@@ -50,19 +50,19 @@ SELECT outcome('SELECT bloom_agg(row(1, ''x''))');
 SELECT outcome('SELECT bloom_contains(bloom_agg(B''101''), ''101'')');
 SELECT bloom_contains(bloom_agg(B'101'), '101'::varbit) AS as_the_hint_says;
 
--- a filter is not a key
+-- a filter cannot be a key
 SELECT outcome('SELECT bloom_agg(bloom_new(10))');
 SELECT outcome('SELECT cuckoo_contains(cuckoo_new(10), cuckoo_new(10))');
 SELECT outcome('SELECT bloom_add(bloom_new(10), array[bloom_new(10)])');
 
--- an empty filter takes any key, and the class of its first
+-- an empty filter accepts a key of any class, and takes the class of its first key
 SELECT bloom_contains(bloom_new(10), 1), bloom_contains(bloom_new(10), 'x'), bloom_contains(bloom_agg(n), 'x')
 FROM generate_series(1, 0) n;
 SELECT (bloom_stats(bloom_new(10))).key_class IS NULL AS none,
        (bloom_stats(bloom_add(bloom_new(10), 1))).key_class,
        (bloom_stats(bloom_add(bloom_add(bloom_new(10), null::text), 1))).key_class AS null_has_no_class;
 
--- a filter of keys hashed by a server of the other byte order is refused
+-- a filter with hashes from a server of the other byte order is rejected
 \set own 'bloom_agg(array[''Key'']::citext[])'
 SELECT outcome(format('SELECT bloom_contains(set_byte(%1$s::bytea, 3, 5 - get_byte(%1$s::bytea, 3))::bloom, array[''KEY'']::citext[])', :'own'));
 SELECT outcome(format('SELECT bloom_contains(%1$s, array[''KEY'']::citext[])', :'own'));

@@ -1,10 +1,10 @@
--- The bytes of a cuckoo filter: canonical, validated, stored and sent
+-- The bytes of a cuckoo filter: canonical form, validation, storage and transfer
 
 CREATE SCHEMA cuckoo_bytes;
 SET search_path = cuckoo_bytes, public;
 CREATE TYPE colour AS ENUM ('red', 'green');
 
--- Run a query; its single value as text, or the error with its code, detail and hint.
+-- Runs a query and returns its single value as text, or the error with its SQLSTATE, detail and hint.
 CREATE FUNCTION outcome(query text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
   result text;
@@ -18,7 +18,7 @@ EXCEPTION WHEN OTHERS THEN
   RETURN concat_ws(E'\n-> ', sqlstate || ': ' || sqlerrm, nullif(detail, ''), nullif(hint, ''));
 END $$;
 
--- How often a pattern occurs in a query's plan (whose words change over majors).
+-- Counts the lines of a query's plan that match a pattern (the wording of plans differs between major versions).
 CREATE FUNCTION plan_has(query text, pattern text) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
   line text;
@@ -30,14 +30,14 @@ BEGIN
   RETURN result;
 END $$;
 
--- Reproducible keys: k is text, i all of bigint's range.
+-- Reproducible keys: k is text, i covers the whole range of bigint.
 CREATE TABLE keys AS
   SELECT n, md5(n::text) AS k,
          ('x' || substr(md5(n::text), 1, 16))::bit(64)::bigint AS i
   FROM generate_series(1, 100000) n;
 ANALYZE keys;
 
--- any order, any number of workers, typed or not: the same bytes
+-- any order, any number of workers, typed or polymorphic: the same bytes
 SELECT count(DISTINCT f::text) FROM (
   SELECT cuckoo_agg(k, 1000) FROM keys WHERE n <= 950
   UNION ALL SELECT cuckoo_agg(k, 1000 ORDER BY k) FROM keys WHERE n <= 950
@@ -83,7 +83,7 @@ BEGIN
   ASSERT g <> f;
 END $$;
 
--- Golden vectors.  A change in any of these breaks every stored filter.
+-- Golden vectors.  A change to any of these would break every stored filter.
 SELECT 'empty' AS filter, cuckoo_new(1000) AS bytes
 UNION ALL SELECT 'fixed', cuckoo_new(1000, growth => 0)
 UNION ALL SELECT 'one key', cuckoo_agg(1)
@@ -101,12 +101,12 @@ SELECT md5(cuckoo_agg(n)::bytea) AS ten_thousand, md5(cuckoo_agg(n::text, 100000
        md5(cuckoo_merge(cuckoo_agg(n, 5000) FILTER (WHERE n <= 4000), cuckoo_agg(n, 5000) FILTER (WHERE n BETWEEN 2000 AND 6000))::bytea) AS merged
 FROM generate_series(1, 10000) n;
 
--- bytes from outside
+-- external bytes
 SELECT outcome('SELECT ''''::cuckoo');
 SELECT outcome('SELECT bloom_agg(1)::text::cuckoo');
 SELECT outcome('SELECT cuckoo_agg(1)::bytea::bloom');
 SELECT outcome('SELECT (cuckoo_new(10)::bytea || ''\x00'')::cuckoo');
--- four billion buckets in 36 bytes
+-- 36 bytes that claim to have four billion buckets
 SELECT outcome('SELECT overlay(cuckoo_new(1)::bytea placing ''\xffffffff'' from 17)::cuckoo');
 CREATE TABLE cuckoo_tampered AS
 SELECT name, place, change, overlay(f::bytea placing set_byte('\x00', 0, (get_byte(f::bytea, place) + change) % 256) from place + 1) AS bytes
@@ -117,7 +117,7 @@ SELECT name, left(outcome, 5) AS outcome, count(*) > 0 AS seen FROM cuckoo_tampe
 LATERAL (SELECT outcome(format('SELECT cuckoo_cardinality(f) >= 0 AND cuckoo_fpp(f) >= 0 AND (cuckoo_stats(f)).bytes > 0 AND f::text::cuckoo = f FROM (VALUES (%L::bytea::cuckoo)) v(f)', bytes))) o(outcome)
 GROUP BY 1, 2 ORDER BY 1, 2;
 
--- every way to store it: the same answers, and few buffers
+-- every storage option: the same results, and few buffers
 CREATE TABLE cuckoos (name text PRIMARY KEY, f cuckoo, highest int);
 INSERT INTO cuckoos
   SELECT 'tiny', cuckoo_agg(n), 1 FROM generate_series(1, 1) n
@@ -156,7 +156,7 @@ CREATE TABLE thirty AS SELECT g, cuckoo_agg(n * 30 + g) AS f FROM generate_serie
 SELECT buffers_of('SELECT count(*) FROM thirty WHERE cuckoo_contains(f, 12345)') <= 30 * 16 + 30 AS few_buffers, count(*) FILTER (WHERE cuckoo_contains(f, 12345)) BETWEEN 1 AND 3 AS found FROM thirty;
 DROP TABLE thirty;
 
--- COPY, text and binary; equality, DISTINCT, hash index
+-- COPY in text and binary format; equality, DISTINCT, hash index
 \copy cuckoos TO 'results/cuckoos.txt'
 \copy cuckoos TO 'results/cuckoos.bin' WITH (FORMAT binary)
 CREATE TABLE cuckoos_copied (LIKE cuckoos);

@@ -1,6 +1,6 @@
--- A million random operations on a cuckoo filter, merging and subtracting others among
--- them, held against a table of counters: zero false negatives at any point; counts never too low, and too high
--- only where two keys have the same fingerprint.
+-- A million random operations on a cuckoo filter, including merges and subtractions, compared
+-- with a table of counters: no false negatives at any point, counts never too low, and too high
+-- only for keys that share a number in the filter.
 
 CREATE SCHEMA cuckoo_model;
 SET search_path = cuckoo_model, public;
@@ -30,7 +30,7 @@ BEGIN
     step := step + 1;
     random := bloom_hash(random);
     size := 1 + abs(random % 400);
-    -- it fills and empties in turn
+    -- fill and empty the filter in turn
     IF step % 500 = 0 THEN
       filling := NOT filling;
     END IF;
@@ -43,7 +43,7 @@ BEGIN
       END LOOP;
       added := added + size;
       IF (random >> 30) % 10 = 0 THEN
-        -- by way of a filter of its own
+        -- through a second filter
         other := cuckoo_add_all(cuckoo_new(capacity, fpp, growth), batch);
         f := CASE WHEN (random >> 40) % 2 = 0 THEN cuckoo_merge(f, other) ELSE cuckoo_merge(other, f) END;
         merges := merges + 1;
@@ -56,7 +56,7 @@ BEGIN
       END IF;
     ELSE
       FOREACH k IN ARRAY picks LOOP
-        -- only what is there; a saturated key stays
+        -- only keys that are present; a saturated key stays
         IF model[k] > 0 THEN
           IF model[k] < 255 THEN
             model[k] := model[k] - 1;
@@ -66,7 +66,7 @@ BEGIN
       END LOOP;
       deleted := deleted + cardinality(batch);
       IF (random >> 30) % 10 = 0 THEN
-        -- by way of a filter of its own
+        -- through a second filter
         f := cuckoo_subtract(f, cuckoo_add_all(cuckoo_new(capacity, fpp, growth), batch));
         subtractions := subtractions + 1;
       ELSIF cardinality(batch) BETWEEN 1 AND 20 THEN
@@ -95,7 +95,7 @@ BEGIN
   SELECT avg(answer::int) INTO false_positives FROM unnest(cuckoo_contains_each(f, strange)) u(answer);
 END $$;
 
--- fpp, keys, capacity: growing from little, roomy, fixed and overfull
+-- fpp, keys, capacity: growing from a small filter, with headroom, fixed, overfull
 SELECT seed, fpp, capacity, growth, added + deleted >= operations AS all_done, merges > 20 AS merged, subtractions > 20 AS subtracted, round_trips > 100 AS travelled, false_negatives, counts_too_low,
        counts_too_high <= 1.2 * fpp * counts_compared AS collisions_within_fpp, r.false_positives <= 1.1 * r.target AS fpp_met
 FROM (VALUES (20261116, 20000, 100, 0.01::float8, 2, 400000), (20261117, 20000, 30000, 0.001, 2, 200000),

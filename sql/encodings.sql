@@ -1,4 +1,4 @@
--- Strings in databases of other encodings: the hash is that of the UTF-8 form, and a string that has none is a key like any other
+-- Strings in databases of other encodings: they are hashed in UTF-8, or by their bytes if they have no UTF-8 form
 
 \set regression :DBNAME
 SET client_min_messages = warning;
@@ -9,14 +9,14 @@ CREATE DATABASE bloomfilter_latin1 TEMPLATE template0 ENCODING 'LATIN1' LOCALE '
 CREATE DATABASE bloomfilter_win1252 TEMPLATE template0 ENCODING 'WIN1252' LOCALE 'C';
 CREATE DATABASE bloomfilter_euc_jp TEMPLATE template0 ENCODING 'EUC_JP' LOCALE 'C';
 
--- what other databases have to come to
+-- results that the other databases must reproduce
 SELECT bloom_hash('plain') AS plain, bloom_hash(chr(228)) AS umlaut, bloom_hash(chr(8364)) AS euro, bloom_hash(chr(26085)) AS sun, bloom_hash(jsonb_build_object(chr(228), chr(228))) AS json;
 
 \c bloomfilter_latin1
 SET client_min_messages = warning;
 CREATE EXTENSION bloomfilter;
 SELECT bloom_hash('plain') AS plain, bloom_hash(chr(228)) AS umlaut, bloom_hash(jsonb_build_object(chr(228), chr(228))) AS json;
--- short strings are converted on the stack, long ones are not
+-- short strings are converted in a buffer on the stack, long ones are not
 SELECT bloom_hash(repeat(chr(228), n)) = bloom_hash(repeat(chr(228), n - 1) || chr(228) || '  ') AS same, bloom_hash(repeat(chr(228), n)) = bloom_hash(repeat(chr(228), n + 1)) AS other
 FROM (VALUES (254), (255), (256), (257), (5000)) v(n);
 \c bloomfilter_win1252
@@ -46,7 +46,7 @@ CREATE INDEX keys_k ON keys USING bloomfilter (k);
 INSERT INTO keys SELECT k || 'x' FROM keys;
 SELECT count(*) AS keys FROM keys;
 SELECT bloom_index_check('keys_k'), (SELECT bool_and(bloom_contains(f, k)) FROM keys, (SELECT bloom_agg(k) AS f FROM keys) x) AS as_value;
--- and few strings are taken for one another
+-- few different strings have the same hash
 SELECT count(DISTINCT bloom_hash(k)) > 17600 AS hashes FROM keys;
 
 \c :regression

@@ -1,9 +1,9 @@
--- Filters that grow, filters of a fixed size, and filters that forget
+-- Growing, fixed and rotating filters
 
 CREATE SCHEMA growth;
 SET search_path = growth, public;
 
--- Run a query; its single value as text, or the error with its code, detail and hint.
+-- Runs a query and returns its single value as text, or the error with its SQLSTATE, detail and hint.
 CREATE FUNCTION outcome(query text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
   result text;
@@ -17,7 +17,7 @@ EXCEPTION WHEN OTHERS THEN
   RETURN concat_ws(E'\n-> ', sqlstate || ': ' || sqlerrm, nullif(detail, ''), nullif(hint, ''));
 END $$;
 
--- 1024 -> 1 M keys at 1 %: in small steps, and at once
+-- growth from 1024 to a million keys at 1%, in small steps and in one call
 DO $$
 DECLARE
   f bloom := bloom_new(1024);
@@ -39,24 +39,24 @@ SELECT how, layers <= CASE how WHEN 'at once' THEN 3 ELSE 10 END AS few_layers, 
        fpp <= 0.01 AS says_so, lost, measured <= 0.011 AS meets_target
 FROM grown, bloom_stats(f),
 LATERAL (SELECT count(*) FILTER (WHERE NOT bloom_contains(f, n)) AS lost, avg(bloom_contains(f, -n)::int) AS measured FROM generate_series(1, 1000000) n) m ORDER BY how;
--- one by one gives the same bytes as small steps of one
+-- bloom_add gives the same bytes as bloom_add_all of one key
 SELECT grow(bloom_new(100), 1, 3000) = bloom_add_all(grow(bloom_new(100), 1, 2999), ARRAY[3000]) AS same, layers, lost
 FROM (SELECT grow(bloom_new(100), 1, 3000) AS f) x, bloom_stats(f), LATERAL (SELECT count(*) FILTER (WHERE NOT bloom_contains(f, n)) AS lost FROM generate_series(1, 3000) n) l;
--- each layer keeps within its share
+-- each layer stays within its share of the target
 SELECT count(*) AS layers, bool_and(cardinality <= capacity * 1.1 OR layer = 10) AS none_overfull, sum(fpp) <= 0.01 AS within_target FROM grown, bloom_layers(f) WHERE how <> 'at once';
 SELECT * FROM bloom_layers(bloom_add_all(bloom_new(10, growth => 3), ARRAY['a', 'b']));
 
--- other growth: equal layers, and large steps
+-- other growth factors: equal layers and large steps
 SELECT growth, layers, lost, fpp <= 0.01 AS within_target
 FROM (VALUES (1), (3), (10)) g(growth), LATERAL (SELECT grow(bloom_new(200, growth => growth), 1, 5000) AS f) x, LATERAL (SELECT layers, fpp FROM bloom_stats(f)) s,
 LATERAL (SELECT count(*) FILTER (WHERE NOT bloom_contains(f, n)) AS lost FROM generate_series(1, 5000) n) l ORDER BY growth;
 
--- a filter takes as many keys as it was made for without growing, always
+-- a filter never grows before it holds as many keys as its capacity
 SELECT count(*) AS runs, max(layers) AS layers FROM generate_series(1, 200) run,
 LATERAL (SELECT bloom_add_all(bloom_new(300), array_agg(run * 1000 + n)) AS f FROM generate_series(1, 300) n) x, LATERAL (SELECT layers FROM bloom_stats(f)) s;
 SELECT count(*) AS runs, max((bloom_stats(f)).layers) AS layers FROM (SELECT bloom_agg(run * 1000 + n, 300) AS f FROM generate_series(1, 200) run, generate_series(1, 300) n GROUP BY run) x;
 
--- bloom_agg past its capacity grows, and stays within twice its target, in a parallel plan as in a serial one
+-- beyond its capacity, bloom_agg grows and stays within twice the target, in serial and parallel plans
 CREATE TABLE overfed AS SELECT n AS id, n::oid AS o FROM generate_series(1, 60000) n;
 ALTER TABLE overfed SET (parallel_workers = 2);
 ANALYZE overfed;
@@ -69,28 +69,28 @@ SELECT mode, (bloom_stats(f)).layers > 1 AND (bloom_stats(g)).layers > 1 AS grew
        lost, measured <= 0.022 AS measured_within_twice
 FROM fed, LATERAL (SELECT count(*) FILTER (WHERE NOT bloom_contains(f, n) OR NOT bloom_contains(g, n::oid)) AS lost,
                           greatest(avg(bloom_contains(f, -n)::int), avg(bloom_contains(g, (n + 1000000)::oid)::int)) AS measured FROM generate_series(1, 60000) n) m ORDER BY mode DESC;
--- the same at small probabilities, where a list of hashes is nearly as small as the lines
+-- the same at a low fpp, where a list of hashes is nearly as small as the lines
 SELECT keys, capacity, layers > 1 AS grew, fpp <= 2e-9 AS within_twice
 FROM (VALUES (150, 100), (1000, 100), (20000, 100), (20000, 1000)) v(keys, capacity), LATERAL (SELECT bloom_agg(i, capacity, 1e-9) AS f FROM generate_series(1, keys) i) x, LATERAL (SELECT layers, fpp FROM bloom_stats(f)) s ORDER BY 1, 2;
 SELECT bloom_fpp(bloom_add_all(bloom_new(1000, 1e-9), ARRAY(SELECT generate_series(1, 1600)))) <= 1e-9 AS growing,
        bloom_fpp(bloom_add_all(bloom_new(1000, 1e-9, max_layers => 5), ARRAY(SELECT generate_series(1, 1700)))) <= 1e-9 AS rotating;
--- and at large ones, where the bits tell less about the number of keys
+-- and at a high fpp, where the number of keys is harder to estimate from the bits
 SELECT p, count(*) AS runs, max((bloom_stats(f)).layers) AS layers, bool_and(bloom_contains_all(w, ARRAY(SELECT run * 10000 + n FROM generate_series(1001, 2000) n))) AS newest_found
 FROM (VALUES (0.5::float8), (0.9)) v(p), generate_series(1, 300) run,
 LATERAL (SELECT bloom_add_all(bloom_new(1000, p), array_agg(run * 10000 + n) FILTER (WHERE n <= 1000)) AS f,
                 bloom_add_all(bloom_new(1000, p, max_layers => 2), array_agg(run * 10000 + n ORDER BY n)) AS w FROM generate_series(1, 2000) n) x GROUP BY p ORDER BY p;
 
--- groups past their capacity, small states and large ones
+-- groups beyond their capacity, with small and large states
 SELECT count(*) AS groups, bool_and(bloom_contains_all(f, keys)) AS all_found, bool_and(fpp < 0.02) AS within_twice
 FROM (SELECT bloom_agg(n, 100) AS f, array_agg(n) AS keys FROM generate_series(1, 40000) n GROUP BY n % 40) x, LATERAL (SELECT fpp FROM bloom_stats(f)) s;
 
--- fixed: the size never changes, and the filter knows how full it is
+-- fixed filters: the size never changes, and bloom_fpp shows how full the filter is
 SELECT times, bytes, layers, abs(fpp / measured - 1) < 0.1 AS within_10_percent
 FROM (VALUES (1), (2), (5)) t(times),
 LATERAL (SELECT bloom_add_all(bloom_new(20000, growth => 0), array_agg(n)) AS f FROM generate_series(1, 20000 * times) n) x, LATERAL (SELECT bytes, layers, fpp FROM bloom_stats(f)) s,
 LATERAL (SELECT avg(bloom_contains(f, -n)::int) AS measured FROM generate_series(1, 200000) n) m ORDER BY times;
 
--- rotating: 5 x 1000 at 0.001 through 50 000 keys, 200 times with other keys
+-- rotating filters: 5 x 1000 keys at 0.001, 50,000 keys added, 200 runs with different keys
 CREATE TABLE windows AS
   SELECT run, f FROM generate_series(1, 200) run,
   LATERAL (SELECT bloom_add_all(bloom_new(1000, 0.001, max_layers => 5), array_agg(run * 100000 + n ORDER BY n)) AS f FROM generate_series(1, 50000) n) x;
@@ -98,25 +98,25 @@ SELECT count(*) AS runs, max((bloom_stats(f)).bytes) <= 12500 AS small, max((blo
        bool_and(bloom_contains_all(f, ARRAY(SELECT run * 100000 + n FROM generate_series(46001, 50000) n))) AS newest_4000_found FROM windows;
 SELECT avg(hits) <= 0.0011 AS window_meets_target, avg(old) < 0.0011 AS old_keys_forgotten FROM windows,
 LATERAL (SELECT avg(bloom_contains(f, -n)::int) AS hits, avg(bloom_contains(f, run * 100000 + n)::int) AS old FROM generate_series(1, 4000) n) m;
--- a key added again is fresh again
+-- a key that is added again counts as new
 SELECT bloom_contains(once, 7) AS forgotten, bloom_contains(again, 7) AS refreshed FROM
  (SELECT bloom_add_all(bloom_new(1000, 1e-9, max_layers => 3), array_agg(CASE WHEN n = 1 THEN 7 ELSE n + 1000 END ORDER BY n)) AS once,
          bloom_add_all(bloom_new(1000, 1e-9, max_layers => 3), array_agg(CASE WHEN n IN (1, 1500, 3500) THEN 7 ELSE n + 1000 END ORDER BY n)) AS again FROM generate_series(1, 5000) n) x;
 SELECT layer, capacity, cardinality BETWEEN 990 AND 1100 AS full FROM windows, bloom_layers(f) WHERE run = 1 ORDER BY layer;
 
--- merges of all of them
+-- unions of all kinds of filters
 SELECT kind_a, kind_b, layers, growth, max_layers, bloom_contains_all(a | b, ARRAY(SELECT generate_series(1, 600)) || ARRAY(SELECT generate_series(100001, 100600))) AS all_found
 FROM (VALUES ('fixed', bloom_new(1000, growth => 0)), ('growing', bloom_new(1000)), ('small growing', bloom_new(100)), ('rotating', bloom_new(1000, max_layers => 3)), ('rotating more', bloom_new(200, max_layers => 9))) x(kind_a, new_a),
      (VALUES ('fixed', bloom_new(1000, growth => 0)), ('growing', bloom_new(1000)), ('small growing', bloom_new(100)), ('rotating', bloom_new(1000, max_layers => 3)), ('rotating more', bloom_new(200, max_layers => 9))) y(kind_b, new_b),
 LATERAL (SELECT bloom_add_all(new_a, ARRAY(SELECT generate_series(1, 600))) AS a, bloom_add_all(new_b, ARRAY(SELECT generate_series(100001, 100600))) AS b) f,
 LATERAL (SELECT layers, growth, max_layers FROM bloom_stats(a | b)) s WHERE kind_a <= kind_b ORDER BY kind_a, kind_b;
 
--- windows: the newest layers of both are merged, and stay the newest
+-- union of windows: their newest layers are merged and stay the newest
 SELECT (bloom_stats(a | b)).layers, bloom_contains_all(a | b, ARRAY(SELECT generate_series(1501, 3500)) || ARRAY(SELECT generate_series(100201, 100700))) AS newest_found,
        bloom_contains_all(bloom_add_all(a | b, ARRAY(SELECT generate_series(-900, -1))), ARRAY(SELECT generate_series(2501, 3500))) AS still_there
 FROM (SELECT bloom_add_all(bloom_new(1000, 1e-6, max_layers => 3), ARRAY(SELECT generate_series(1, 3500))) AS a, bloom_add_all(bloom_new(1000, 1e-6, max_layers => 3), ARRAY(SELECT generate_series(100001, 100700))) AS b) x;
 
--- compact: fewer bytes, the same keys, the probability kept
+-- bloom_compact: fewer bytes, the same keys, within the target
 SELECT name, (bloom_stats(f)).bytes > (bloom_stats(c)).bytes AS smaller, (bloom_stats(c)).layers, lost, (bloom_stats(c)).fpp <= 0.0105 AS within_target, bloom_compact(c) = c AS again
 FROM (SELECT 'too large' AS name, bloom_add_all(bloom_new(100000, growth => 0), ARRAY(SELECT generate_series(1, 20000))) AS f, 20000 AS keys
       UNION ALL SELECT 'much too large', bloom_agg(n, 1000000), 3000 FROM generate_series(1, 3000) n
@@ -125,20 +125,20 @@ FROM (SELECT 'too large' AS name, bloom_add_all(bloom_new(100000, growth => 0), 
 LATERAL (SELECT bloom_compact(f) AS c) y, LATERAL (SELECT count(*) FILTER (WHERE NOT bloom_contains(c, n)) AS lost FROM generate_series(1, keys) n) l ORDER BY name;
 SELECT bloom_compact(bloom_new(5000)) = bloom_new(5000) AS empty_stays, bloom_compact(f) = f AS window_stays, bloom_compact(NULL) IS NULL AS of_null FROM windows WHERE run = 1;
 
--- errors: the 65th layer, growth at the size limit
+-- errors: a 65th layer, and growth at the size limit
 SELECT outcome('SELECT (bloom_stats(grow(bloom_new(1, growth => 1), 1, 60))).layers > 10');
 SELECT outcome('SELECT grow(bloom_new(1, growth => 1), 1, 1000)');
 SELECT outcome('SELECT (bloom_stats(bloom_add_all(bloom_new(10, growth => 1), ARRAY(SELECT generate_series(1, 1000))))).layers');
 SELECT outcome($$SELECT bloom_add_all(f, ARRAY(SELECT -n FROM generate_series(1, 100000) n))
   FROM (SELECT bloom_add_all(bloom_new(40000, growth => 100), ARRAY(SELECT generate_series(1, 4000000))) AS f) x$$) AS growth_at_the_limit;
 
--- layered filters travel, are stored, and are asked like any other
+-- filters of several layers are sent, stored and tested like others
 CREATE TABLE kept_layers AS SELECT how, f FROM grown UNION ALL SELECT 'window', f FROM windows WHERE run = 1;
 SELECT how, f::text::bloom = f AS text, f::bytea::bloom = f AS bytea, bloom_contains_each(f, CASE how WHEN 'window' THEN ARRAY[149999, 150000, -1] ELSE ARRAY[1, 1000000, -1] END) AS each FROM kept_layers ORDER BY how;
 WITH flat AS MATERIALIZED (SELECT how, bloom_contains_each(f::text::bloom, keys) AS answers FROM kept_layers, LATERAL (SELECT array_agg(n ORDER BY n) AS keys FROM generate_series(1, 150000, 211) n) k)
 SELECT how, count(*) AS wrong FROM kept_layers JOIN flat USING (how), generate_series(1, 150000, 211) n WHERE bloom_contains(f, n) <> answers[1 + n / 211] GROUP BY how;
 
--- random operations against a plain set: add, add_all, union, compact, round trips
+-- random operations compared with a plain set: add, add_all, union, compact, round trips
 DO $$
 DECLARE
   seed constant float8 := 0.20261116;
@@ -173,16 +173,16 @@ BEGIN
   END LOOP;
 END $$;
 
--- what a filter costs is known before it is made: bloom_plan and cuckoo_plan against filters that were filled.
--- A window never takes more than the plan says, and takes that when all of its layers are full
+-- bloom_plan and cuckoo_plan compared with the size of filled filters.
+-- A window never exceeds the planned size, and reaches it when all of its layers are full.
 SELECT capacity, fpp, max_layers, (bloom_plan(capacity, fpp, max_layers => max_layers)).bytes AS planned, max((bloom_stats(f)).bytes) AS most, max((bloom_stats(f)).bytes) = (bloom_plan(capacity, fpp, max_layers => max_layers)).bytes AS as_planned
 FROM (VALUES (10, 0.01::float8, 2), (100, 0.001, 5), (1000, 0.01, 3), (1000, 1e-6, 8), (2000, 0.1, 2), (77, 0.5, 64)) v(capacity, fpp, max_layers),
 LATERAL (SELECT bloom_add_all(bloom_new(capacity, fpp, max_layers => max_layers), ARRAY(SELECT generate_series(1, n * (1 + capacity / 50)))) AS f FROM generate_series(1, max_layers * 50, 1 + max_layers / 4) n) x GROUP BY 1, 2, 3 ORDER BY 1, 2, 3;
--- one of a fixed size, and one that grows, up to their capacity
+-- fixed and growing filters, up to their capacity
 SELECT growth, capacity, fpp, (bloom_plan(capacity, fpp, growth)).bytes AS planned, (bloom_stats(f)).bytes AS made, (bloom_stats(f)).layers
 FROM (VALUES (0), (1), (2), (10)) g(growth), (VALUES (20, 0.01::float8), (1000, 0.001), (5000, 1e-5), (20000, 0.3)) v(capacity, fpp),
 LATERAL (SELECT bloom_add_all(bloom_new(capacity, fpp, growth), ARRAY(SELECT generate_series(1, capacity))) AS f) x ORDER BY 1, 2;
--- without growth and max_layers: what an aggregate makes
+-- without growth and max_layers: the filter that an aggregate builds
 SELECT n, (bloom_plan(n, p)).bytes - (bloom_stats((SELECT bloom_agg(k, NULL, p) FROM generate_series(1, n) k))).bytes AS difference, bloom_plan(n, p) = bloom_plan(n, p, 0) AS as_fixed
 FROM (VALUES (30, 0.01::float8), (1000, 0.001), (30000, 0.01)) v(n, p);
 SELECT growth, capacity, (cuckoo_plan(capacity, 0.001, growth)).bytes AS planned, (cuckoo_stats(f)).bytes - (cuckoo_stats(f)).listed * 9 AS made_without_list, (cuckoo_stats(f)).slot_bits - (cuckoo_plan(capacity, 0.001, growth)).slot_bits AS other_bits

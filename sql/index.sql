@@ -1,10 +1,10 @@
--- P1: an index of access method bloomfilter has every row, whatever becomes of its table
+-- P1: a bloomfilter index covers every row, whatever happens to its table
 
 CREATE SCHEMA index;
 SET search_path = index, public;
 SET max_parallel_workers_per_gather = 0;
 
--- The keys 1 .. highest that a plain scan finds and a scan of the index does not.
+-- Returns how many of the keys 1 .. highest a plain scan finds and an index scan does not.
 CREATE FUNCTION missed(tab regclass, highest int) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
   by_index bigint;
@@ -37,14 +37,14 @@ BEGIN
   RETURN QUERY EXECUTE 'EXPLAIN (COSTS OFF) ' || query;
 END $$;
 
--- built over rows, NULLs among them, and then inserted into
+-- built on a table with rows and NULLs, then inserted into
 CREATE TABLE built AS SELECT CASE WHEN n % 10 > 0 THEN n END AS k, n AS other FROM generate_series(1, 20000) n;
 CREATE INDEX built_k ON built USING bloomfilter (k);
 SELECT missed('built', 60), bloom_index_check('built_k');
 INSERT INTO built SELECT n, n FROM generate_series(20001, 30000) n;
 SELECT bloom_index_check('built_k');
 
--- begun empty, grown through layers, one row at a time and many at once
+-- created on an empty table and grown to several layers, by single rows and by many in one statement
 CREATE TABLE grown (k int, other int);
 CREATE INDEX grown_k ON grown USING bloomfilter (k) WITH (fpp = 0.01);
 DO $$ BEGIN FOR n IN 1 .. 2000 LOOP INSERT INTO grown VALUES (n, n); END LOOP; END $$;
@@ -54,14 +54,14 @@ FROM bloom_index_stats('grown_k');
 SELECT missed('grown', 60), bloom_index_check('grown_k');
 SELECT count(*) < 0.011 * 200000 AS as_promised FROM generate_series(1000001, 1200000) n WHERE bloom_index_contains('grown', 'k', n);
 
--- P2: a declared capacity is met without growing, and the probability by measurement
+-- P2: no growth up to the declared capacity, and the measured fpp meets the target
 CREATE TABLE declared (k int);
 CREATE INDEX declared_k ON declared USING bloomfilter (k) WITH (capacity = 100000, fpp = 0.02);
 INSERT INTO declared SELECT generate_series(1, 99000);
 SELECT layers, bytes / 100000.0 < 1.25 AS small FROM bloom_index_stats('declared_k');
 SELECT count(*) < 0.022 * 200000 AS as_promised FROM generate_series(1000001, 1200000) n WHERE bloom_index_contains('declared', 'k', n);
 
--- updates, HOT and not; deletes; aborted rows and subtransactions; VACUUM
+-- HOT and other updates, deletes, aborted transactions and subtransactions, VACUUM
 UPDATE built SET other = other + 1 WHERE k % 3 = 0;
 UPDATE built SET k = k + 100000 WHERE k % 7 = 0;
 BEGIN;
@@ -79,7 +79,7 @@ VACUUM built;
 SELECT missed('built', 60), bloom_index_check('built_k');
 SELECT bloom_index_contains('built', 'k', 500001) AS committed, bloom_index_contains('built', 'k', 500003) AS after_savepoint;
 
--- the table is rewritten, the index built again
+-- table rewrites, which rebuild the index
 VACUUM FULL built;
 SELECT missed('built', 60), bloom_index_check('built_k');
 CREATE INDEX built_other ON built (other);
@@ -94,7 +94,7 @@ SELECT bloom_index_contains('built', 'k', 1) AS after_truncate;
 INSERT INTO built SELECT n, n FROM generate_series(1, 20000) n;
 SELECT missed('built', 60), bloom_index_check('built_k');
 
--- in one transaction with the making of the table
+-- in the transaction that creates the table
 BEGIN;
 CREATE TABLE fresh (k int);
 CREATE INDEX fresh_k ON fresh USING bloomfilter (k);
@@ -148,7 +148,7 @@ SELECT * FROM people WHERE k = 78 AND k % 2 = 0;
 RESET enable_seqscan;
 SELECT bloom_index_check('people_email'), bloom_index_check('people_even');
 
--- more memory than there is: the sort goes to disk, and the index is the same
+-- maintenance_work_mem exceeded: the sort uses the disk, and the index is the same
 SET maintenance_work_mem = '1MB';
 REINDEX INDEX grown_k;
 SELECT bloom_index_check('grown_k');
@@ -158,14 +158,14 @@ REINDEX INDEX grown_k;
 SELECT md5(bloom_index_export('grown_k')::text) = :'little_memory' AS same;
 RESET maintenance_work_mem;
 
--- few distinct keys make a small index, also through a memory that all rows do not fit
+-- few distinct keys make a small index, even if the hashes of all rows exceed maintenance_work_mem
 CREATE TABLE repeated AS SELECT n % 20000 AS k FROM generate_series(1, 300000) n;
 SET maintenance_work_mem = '1MB';
 CREATE INDEX repeated_k ON repeated USING bloomfilter (k);
 RESET maintenance_work_mem;
 SELECT abs(keys - 20000) < 200 AS counted, bytes < 70000 AS small FROM bloom_index_stats('repeated_k');
 
--- in another tablespace
+-- another tablespace
 SET allow_in_place_tablespaces = on;
 CREATE TABLESPACE index_elsewhere LOCATION '';
 ALTER INDEX built_k SET TABLESPACE index_elsewhere;
@@ -174,7 +174,7 @@ SELECT bloom_index_check('built_k');
 ALTER INDEX built_k SET TABLESPACE pg_default;
 DROP TABLESPACE index_elsewhere;
 
--- partitions have one each; a new one begins at the size of its siblings
+-- each partition has its own index; that of a new partition starts with the size of its siblings
 CREATE TABLE parted (k int, day int) PARTITION BY LIST (day);
 CREATE TABLE parted_1 PARTITION OF parted FOR VALUES IN (1);
 CREATE TABLE parted_2 (day int, dropped text, k int);
@@ -188,7 +188,7 @@ INSERT INTO parted SELECT n, 3 FROM generate_series(1, 100000) n;
 SELECT relid, layers, bloom_index_check(relid) FROM pg_partition_tree('parted_k'), bloom_index_stats(relid) WHERE isleaf ORDER BY 1;
 SELECT missed('parted', 60);
 
--- a sibling that is being rebuilt itself has no size yet: ALTER TABLE rebuilds the indexes of all partitions
+-- ALTER TABLE rebuilds the indexes of all partitions: a sibling that is being rebuilt has no size yet
 TRUNCATE parted_1;
 SELECT capacity > 120000 AS large, keys FROM bloom_index_stats('parted_1_k_idx');
 -- partitions without rows do not keep each other's indexes large
@@ -204,13 +204,13 @@ ALTER TABLE rebuilt ALTER COLUMN k TYPE bigint;
 SELECT bloom_index_check('rebuilt_1_k_idx') AS empty_partition, bloom_index_check('rebuilt_2_k_idx') AS full_partition;
 SELECT missed('rebuilt', 60);
 
--- properties
+-- properties of the access method
 SELECT pg_indexam_has_property(oid, 'can_unique') AS can_unique, pg_indexam_has_property(oid, 'can_multi_col') AS can_multi_col,
        pg_indexam_has_property(oid, 'can_include') AS can_include, pg_index_has_property('built_k'::regclass, 'bitmap_scan') AS bitmap_scan,
        pg_index_has_property('built_k'::regclass, 'index_scan') AS index_scan
 FROM pg_am WHERE amname = 'bloomfilter';
 
--- what is refused, and why (from 17 on types are named with their schema there, since an index is built with a safe search_path)
+-- unsupported columns and options (since 17 the messages qualify type names, because an index is built with a safe search_path)
 CREATE TYPE mood AS ENUM ('sad', 'ok');
 CREATE TYPE pair AS (a int, b int);
 CREATE DOMAIN good_pair AS pair CHECK ((value).a > 0);
@@ -241,8 +241,8 @@ SELECT command, regexp_replace(outcome('CREATE ' || command), '\m(index|public)\
   ('INDEX ON refused USING bloomfilter (k int4_ops(fpp = 0.1))')) v(command);
 SELECT outcome('ALTER TABLE refused ADD EXCLUDE USING bloomfilter (k WITH =)');
 
--- A column can have another type than its operator class, if both have the same representation.  ALTER TABLE then keeps the
--- file of the index, and everything goes on working.
+-- The type of a column can differ from that of its operator class if both have the same representation.  ALTER TABLE then
+-- keeps the file of the index, and the index remains usable.
 CREATE TABLE related (k oid, v varchar(60));
 INSERT INTO related SELECT oid, 'key ' || relname FROM pg_class;
 CREATE INDEX related_k ON related USING bloomfilter (k);
@@ -260,9 +260,9 @@ REINDEX INDEX related_k;
 VACUUM FULL related;
 CREATE INDEX CONCURRENTLY related_k2 ON related USING bloomfilter (k);
 SELECT bloom_index_check('related_k') AS rebuilt, bloom_index_check('related_k2') AS created;
--- a value with these OIDs would be wrong in another database
+-- an exported filter of these OIDs would be wrong in another database
 SELECT outcome('SELECT bloom_index_export(''related_k'')');
--- citext has an equality operator of its own: the index is of no use to it, and stays one of text
+-- citext has its own equality operator, which the index, still one of text, does not support
 SELECT pg_relation_filenode('related_v') AS file_v \gset
 ALTER TABLE related ALTER v TYPE citext;
 SELECT pg_relation_filenode('related_v') = :file_v AS kept_v;
@@ -271,7 +271,7 @@ SELECT (SELECT count(*) FROM related WHERE v = 'later') AS as_citext, (SELECT co
        (SELECT bool_or(line ~ 'related_v') FROM plan('SELECT * FROM related WHERE v = ''later''') line) AS used_as_citext,
        (SELECT bool_or(line ~ 'related_v') FROM plan('SELECT * FROM related WHERE v::text = ''later''') line) AS used_as_text,
        bloom_index_contains('related', 'v', 'nothing') AS cannot_tell, bloom_index_check('related_v');
--- bloom_find compares as the column does
+-- bloom_find uses the equality operator of the column
 SELECT (SELECT count(*) FROM bloom_find(NULL::related, 'v', 'later')) AS literal, (SELECT count(*) FROM bloom_find(NULL::related, 'v', 'Later'::text)) AS text,
        (SELECT count(*) FROM bloom_find(NULL::related, 'v', 'lAter'::citext)) AS citext, (SELECT count(*) FROM bloom_find(NULL::related, 'v', 'nothing')) AS none;
 SELECT outcome('SELECT bloom_index_export(''related_v'')');
@@ -282,20 +282,20 @@ VACUUM FULL related;
 SELECT bloom_index_check('related_v') AS rebuilt;
 RESET enable_seqscan;
 DROP INDEX related_v, related_v2;
--- another operator class means another index, or none
+-- a change to a type of another operator class rebuilds the index, or fails
 ALTER TABLE related ALTER k TYPE bigint;
 SELECT bloom_index_check('related_k'), bloom_index_contains('related', 'k', 4) AS no;
 \set VERBOSITY sqlstate
 ALTER TABLE related ALTER k TYPE mood USING 'sad';
 \set VERBOSITY default
 
--- options count when the index is built the next time
+-- options take effect when the index is rebuilt
 ALTER INDEX declared_k SET (fpp = 0.2, capacity = 200000);
 SELECT target_fpp FROM bloom_index_stats('declared_k');
 REINDEX INDEX declared_k;
 SELECT target_fpp, capacity >= 200000 AS room FROM bloom_index_stats('declared_k');
 
--- another operator class could have another idea of what is equal
+-- user-defined operator classes are rejected: their equality could differ
 CREATE FUNCTION int_same_parity(int, int) RETURNS boolean LANGUAGE sql IMMUTABLE STRICT AS 'SELECT $1 % 2 = $2 % 2';
 CREATE OPERATOR ~~~ (LEFTARG = int, RIGHTARG = int, FUNCTION = int_same_parity);
 CREATE OPERATOR CLASS parity_ops FOR TYPE int USING bloomfilter AS OPERATOR 1 ~~~;

@@ -1,4 +1,4 @@
--- Functions that ask an index without a query: right answers, and for nobody who may not read the table
+-- Functions that probe an index: correct results, and only for users who may read the table
 
 CREATE SCHEMA index_functions;
 SET search_path = index_functions, public;
@@ -29,7 +29,7 @@ CREATE INDEX events_user ON events USING bloomfilter (user_id);
 CREATE INDEX events_lower ON events USING bloomfilter (lower(note));
 INSERT INTO events SELECT n, n % 1000 + 1000 * (n % 4), 1 + n % 4, 'Note ' || n FROM generate_series(1, 8000) n;
 
--- yes, no, NULL; keys of any integer type; arrays in any shape
+-- present, absent and NULL keys of any integer type; arrays of any shape
 SELECT bloom_index_contains('events', 'user_id', 1001) AS yes, bloom_index_contains('events', 'user_id', -1) AS no,
        bloom_index_contains('events', 'user_id', NULL::int) AS of_null, bloom_index_contains(NULL, 'user_id', 1) AS no_table,
        bloom_index_contains('events', 'user_id', 2002::smallint) AS smallint, bloom_index_contains('events', 'user_id', 2002::bigint) AS bigint;
@@ -41,11 +41,11 @@ SELECT bloom_index_partitions('events', 'user_id', 2002) ORDER BY 1;
 SELECT bloom_index_partitions('events_3', 'user_id', 3003) ORDER BY 1;
 SELECT bloom_index_partitions('events', 'user_id', -1);
 
--- an expression is addressed by the name of its index, also on partitions of partitions
+-- an expression is specified by the name of its index, also with nested partitions
 SELECT bloom_index_contains('events', 'events_lower', 'note 77') AS yes, bloom_index_contains('events', 'events_lower', 'Note 77') AS no;
 SELECT bloom_index_partitions('events', 'events_lower', 'note 79');
 
--- bloom_find: as the query, with columns where the table has them
+-- bloom_find returns the rows of the query, with the columns of the table
 SELECT * FROM bloom_find(NULL::events, 'user_id', 1001) ORDER BY id;
 SELECT * FROM events WHERE user_id = 1001 ORDER BY id;
 SELECT count(*) FROM generate_series(0, 4000, 13) n, LATERAL (SELECT * FROM bloom_find(NULL::events, 'user_id', n) EXCEPT ALL SELECT * FROM events WHERE user_id = n) x;
@@ -60,7 +60,7 @@ INSERT INTO padded VALUES ('ab', 1), ('cd', 2);
 CREATE INDEX ON padded USING bloomfilter (c);
 SELECT * FROM bloom_find(NULL::padded, 'c', 'ab   ');
 
--- a table whose names need quotes, and a search_path with traps
+-- names that need quotes, and a search_path with traps
 CREATE TABLE "odd ""table" ("odd ""column" int, "SELECT" text);
 CREATE INDEX ON "odd ""table" USING bloomfilter ("odd ""column");
 INSERT INTO "odd ""table" VALUES (1, 'one'), (2, 'two');
@@ -71,7 +71,7 @@ SELECT * FROM bloom_find(NULL::"odd ""table", 'odd "column', 2);
 SET search_path = index_functions, public;
 DROP OPERATOR index_functions.= (int, int);
 
--- a value of the same keys: every function of filters takes it
+-- an exported filter has the same keys, and all functions accept it
 SELECT bloom_contains(f, 4::bigint) AS yes, bloom_contains(f, 1) AS no, f = f::text::bloom AS printed, f = f::bytea::bloom AS bytes,
        abs(bloom_cardinality(f) - 250) < 5 AS counted, (bloom_stats(f)).layers, bloom_fpp(f) < 0.001 AS fpp
 FROM bloom_index_export('events_1_user_id_idx') f;
@@ -85,14 +85,14 @@ SELECT count(*) FILTER (WHERE bloom_index_contains('layered', 'k', 'no' || n)) <
 FROM generate_series(1, 50000) n, bloom_index_export('layered_k') f;
 SELECT bloom_contains(bloom_add(f, 'another'), 'another') AS added, bloom_contains(f | bloom_agg('third'::text), 'key5') AS united FROM bloom_index_export('layered_k') f GROUP BY f;
 
--- statistics: stale keys, and what to do about them
+-- statistics: stale keys and advice
 ANALYZE layered;
 SELECT stale < 0.05 AS fresh, advice FROM bloom_index_stats('layered_k');
 DELETE FROM layered WHERE k < 'key2';
 SELECT stale < 0.05 AS not_known_yet FROM bloom_index_stats('layered_k');
 VACUUM ANALYZE layered;
 SELECT round(stale::numeric, 1) AS stale, advice FROM bloom_index_stats('layered_k');
--- rows that somebody's snapshot may see, such as that of an autovacuum, are in the new index, too
+-- a rebuilt index still has rows that an old snapshot may see, such as that of an autovacuum
 DO $$
 BEGIN
   FOR i IN 1 .. 300 LOOP
@@ -107,7 +107,7 @@ CREATE INDEX never_analyzed_k ON never_analyzed USING bloomfilter (k);
 INSERT INTO never_analyzed SELECT generate_series(1, 10);
 SELECT keys, stale FROM bloom_index_stats('never_analyzed_k');
 
--- what has no index that could say "no" says "maybe"
+-- the result is true wherever no index can rule out the key
 CREATE TABLE mixed (k int, day int) PARTITION BY LIST (day);
 CREATE TABLE mixed_1 PARTITION OF mixed FOR VALUES IN (1);
 CREATE TABLE mixed_2 PARTITION OF mixed FOR VALUES IN (2);
@@ -137,7 +137,7 @@ CREATE INDEX child_k ON child USING bloomfilter (k);
 SELECT bloom_index_contains('parent', 'k', 5) AS child, bloom_index_contains('parent', 'k', 6) AS with_index;
 SELECT * FROM bloom_find(NULL::parent, 'k', 5);
 
--- what changes in a transaction is seen, also from one call site
+-- changes within a transaction are visible, even to a single call site
 CREATE FUNCTION changes() RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
   result text := '';
@@ -156,13 +156,13 @@ BEGIN
 END $$;
 SELECT changes();
 
--- a copy is not made of an index that lacks rows, unless it is to
+-- an index that may lack rows cannot be exported, unless it is a partial index
 SELECT bloom_contains(bloom_index_export('mixed_2_k'), 5) AS not_in_the_partial_index;
 UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'mixed_2_k2'::regclass;
 SELECT outcome('SELECT bloom_index_export(''mixed_2_k2'')');
 UPDATE pg_index SET indisvalid = true WHERE indexrelid = 'mixed_2_k2'::regclass;
 
--- what is an error
+-- errors
 SELECT call, outcome('SELECT ' || call) FROM (VALUES
   ('bloom_index_contains(''events'', ''user_id'', ''text'')'),
   ('bloom_index_contains(''events'', ''id'', 1)'),
@@ -180,7 +180,7 @@ SELECT call, outcome('SELECT ' || call) FROM (VALUES
   ('bloom_index_contains(0, ''user_id'', 1)'),
   ('bloom_index_contains(''events'', ''ctid'', 1)')) v(call);
 
--- rights: to the table or the column; a policy refuses direct questions, and bloom_find obeys it
+-- privileges on the table or the column; under a policy the functions raise an error, and bloom_find applies the policy
 SET client_min_messages = warning;
 DROP ROLE IF EXISTS index_functions_reader;
 CREATE ROLE index_functions_reader;
@@ -203,11 +203,11 @@ END $$;
 SELECT * FROM as_reader();
 GRANT SELECT (k) ON secrets TO index_functions_reader;
 SELECT * FROM as_reader();
--- the parent only: bloom_find asks the table as a whole
+-- SELECT on the parent only: bloom_find runs the plain query
 GRANT SELECT ON secrets TO index_functions_reader;
 SELECT * FROM as_reader();
 GRANT SELECT ON secrets_1, secrets_2 TO index_functions_reader;
--- a policy of a partition does not apply to who reads the parent
+-- the policy of a partition does not apply to users who read the parent
 ALTER TABLE secrets_2 ENABLE ROW LEVEL SECURITY;
 SELECT * FROM as_reader();
 SET ROLE index_functions_reader;
@@ -221,7 +221,7 @@ SET ROLE index_functions_reader;
 SELECT count(*) FROM bloom_find(NULL::secrets, 'k', 6);
 RESET ROLE;
 
--- what an index tells includes its predicate and its expression: all of their columns have to be granted
+-- an index reveals its predicate and its expression: SELECT on all of their columns is required
 CREATE TABLE staff (name text, title text, salary int);
 INSERT INTO staff SELECT 'name' || n, 'title' || n, n FROM generate_series(1, 1000) n;
 CREATE INDEX staff_rich ON staff USING bloomfilter (name) WHERE salary > 900;
@@ -245,7 +245,7 @@ SELECT * FROM as_clerk();
 GRANT SELECT (salary) ON staff TO index_functions_reader;
 SELECT * FROM as_clerk();
 
--- a partition in a schema that the user may not use: as the query
+-- a partition in a schema without USAGE: the same result as the query
 CREATE SCHEMA index_functions_hidden;
 CREATE TABLE hidden (k int, part int) PARTITION BY LIST (part);
 CREATE TABLE index_functions_hidden.hidden_1 PARTITION OF hidden FOR VALUES IN (1);
@@ -256,7 +256,7 @@ SET ROLE index_functions_reader;
 SELECT (SELECT count(*) FROM hidden WHERE k = 5) AS query, (SELECT count(*) FROM bloom_find(NULL::hidden, 'k', 5)) AS find;
 RESET ROLE;
 
--- a table in a schema that the user may not use: SELECT alone does not open its index, whose OID anyone can find
+-- a table in a schema without USAGE: SELECT alone does not give access to its index by OID
 CREATE TABLE index_functions_hidden.alone AS SELECT 5 AS k;
 CREATE INDEX alone_k ON index_functions_hidden.alone USING bloomfilter (k);
 GRANT SELECT ON index_functions_hidden.alone TO index_functions_reader;
@@ -267,7 +267,7 @@ SELECT outcome('SELECT k FROM index_functions_hidden.alone') AS query, outcome(f
        outcome(format('SELECT bloom_contains(bloom_index_export(%s), 5)', :alone_k)) AS export;
 RESET ROLE;
 
--- what a query could not read either: a materialized view without data; specs/index_temporary.spec has temporary tables of others
+-- relations that a query cannot read either: an unpopulated materialized view; specs/index_temporary.spec tests temporary tables
 CREATE MATERIALIZED VIEW unpopulated AS SELECT 5 AS k WITH NO DATA;
 CREATE INDEX unpopulated_k ON unpopulated USING bloomfilter (k);
 SELECT call, outcome('SELECT ' || call) FROM (VALUES
@@ -276,7 +276,7 @@ SELECT call, outcome('SELECT ' || call) FROM (VALUES
 REFRESH MATERIALIZED VIEW unpopulated;
 SELECT bloom_index_contains('unpopulated', 'k', 5) AS yes, bloom_index_contains('unpopulated', 'k', 6) AS no;
 
--- code of the owner runs with the owner's rights, and cannot do more than when the index was built
+-- code in the index runs with the privileges and restrictions of an index build by the owner
 CREATE ROLE index_functions_owner;
 GRANT ALL ON SCHEMA index_functions TO index_functions_owner;
 SET ROLE index_functions_owner;
@@ -286,7 +286,7 @@ INSERT INTO owned VALUES (1), (2);
 CREATE INDEX owned_who ON owned USING bloomfilter (who(k));
 RESET ROLE;
 SELECT bloom_index_check('owned_who') AS as_owner, current_user = session_user AS back;
--- not even where a constant is computed beforehand
+-- even if it is evaluated as a constant
 SET ROLE index_functions_owner;
 CREATE TABLE seen (who name);
 CREATE FUNCTION note() RETURNS void LANGUAGE sql AS 'INSERT INTO index_functions.seen VALUES (current_user)';
@@ -297,7 +297,7 @@ RESET ROLE;
 SET search_path = index_functions, public;
 SELECT bloom_index_check('owned_noting') AS as_owner;
 SELECT DISTINCT who FROM seen WHERE who <> 'index_functions_owner';
--- and does not call functions that the caller has put into the search_path
+-- functions in the caller's search_path are not called
 SET ROLE index_functions_owner;
 CREATE FUNCTION folded(text) RETURNS text LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN RETURN lower($1); END $$;
 CREATE TABLE folded (k text);
@@ -316,6 +316,35 @@ DROP FUNCTION who(int), note(), noting(int), folded(text);
 DROP SCHEMA index_functions_evil CASCADE;
 REVOKE ALL ON SCHEMA index_functions FROM index_functions_owner;
 DROP ROLE index_functions_owner;
+
+-- bloom_find keeps its plans during a statement; changes of the tables by the same statement are followed
+CREATE TABLE changing (part int, k bigint, what text) PARTITION BY LIST (part);
+CREATE TABLE changing_1 PARTITION OF changing FOR VALUES IN (1);
+INSERT INTO changing SELECT 1, n FROM generate_series(1, 100) n;
+CREATE INDEX ON changing USING bloomfilter (k);
+CREATE FUNCTION change(n int) RETURNS bigint LANGUAGE plpgsql AS $$
+BEGIN
+  IF n = 20 THEN
+    CREATE TABLE changing_2 (what text, k bigint, part int);
+    ALTER TABLE changing ATTACH PARTITION changing_2 FOR VALUES IN (2);
+  ELSIF n = 40 THEN
+    CREATE INDEX changing_k ON changing (k);
+  ELSIF n = 60 THEN
+    DROP INDEX changing_k;
+    ALTER TABLE changing_1 RENAME TO changing_one;
+  ELSIF n = 80 THEN
+    BEGIN
+      PERFORM bloom_find(NULL::changing, 'k', m), 1 / (m - 5) FROM generate_series(1, 10) m;
+    EXCEPTION WHEN division_by_zero THEN NULL;
+    END;
+  END IF;
+  RETURN n;
+END $$;
+SELECT count(*), sum(found.k) FROM (SELECT change(n) AS k FROM generate_series(1, 100) n OFFSET 0) keys,
+  LATERAL bloom_find(NULL::changing, 'k', keys.k) found;
+-- and nothing of them is left behind
+SELECT count(*) AS plans_left FROM pg_backend_memory_contexts WHERE ident LIKE 'SELECT part, k, what FROM ONLY%';
+DROP TABLE changing;
 
 SET client_min_messages = warning;
 DROP SCHEMA index_functions, index_functions_hidden CASCADE;

@@ -1,11 +1,11 @@
--- P1: an index finds a key through every value that SQL calls equal to it, of every type that it takes
+-- P1: an index finds a key by every value that is equal to it in SQL, for every supported type
 
 CREATE SCHEMA index_keys;
 SET search_path = index_keys, public;
 SET max_parallel_workers_per_gather = 0;
 
--- Of all pairs of these values of a type: how many rows a plain scan finds with "=", and how many of them a scan of the index
--- or an export of it does not.  Half of the values are there when the index is built, half are inserted.
+-- For all pairs of these values: the number of rows that a plain scan finds with "=", and how many of them an index scan or an
+-- exported filter misses.  Half of the values are in the table when the index is built, half are inserted later.
 CREATE FUNCTION compared(type text, given text[], OUT rows bigint, OUT missed bigint, OUT used boolean) LANGUAGE plpgsql AS $$
 DECLARE
   value text;
@@ -26,7 +26,7 @@ BEGIN
   FOREACH value IN ARRAY given LOOP
     SET LOCAL enable_seqscan = off;
     EXECUTE format('EXPLAIN SELECT FROM keys WHERE k = %L::%s', value, type) INTO line;
-    used := used AND (line ~ 'Bitmap Heap Scan' OR type = 'boolean');	-- "k = true" is "k" to the planner before 16
+    used := used AND (line ~ 'Bitmap Heap Scan' OR type = 'boolean');	-- before 16 the planner simplifies "k = true" to "k"
     EXECUTE format('SELECT count(*) FROM keys WHERE k = %L::%s', value, type) INTO found;
     missed := missed - found;
     IF type !~ '\]$' THEN		-- PostgreSQL has no arrays of arrays
@@ -87,7 +87,7 @@ SELECT type, (compared(type, given)).* FROM (VALUES
   ('numrange', '{empty,"[1,2)","[1.0,2.00)","[1,2]"}'),
   ('int4multirange', '{"{}","{[1,2)}","{[1,1]}","{[1,2),[5,6)}"}')) v(type, given);
 
--- values of other types of the same family
+-- values of other types in the same operator family
 CREATE TABLE numbers (s smallint, i int, l bigint, r real, d double precision, n name, t text, v varchar(20), c char(20));
 INSERT INTO numbers SELECT n, n, n, n / 2.0, n / 2.0, 'key' || n, 'key' || n, 'key' || n, 'key' || n FROM generate_series(1, 300) n;
 CREATE INDEX ON numbers USING bloomfilter (s);
@@ -118,7 +118,7 @@ FROM (SELECT value, col, lookup(col, value) AS f
            unnest('{n,t,v,c}'::text[]) col) x
 GROUP BY value ORDER BY value;
 
--- no date is found by a timestamp's hash, nor the reverse: those are other families
+-- dates and timestamps are in different operator families: neither is looked up by the hash of the other
 CREATE TABLE dates AS SELECT date '2026-01-01' + n AS d, timestamp '2026-01-01' + n * interval '1 day' AS t FROM generate_series(0, 9) n;
 CREATE INDEX ON dates USING bloomfilter (d);
 CREATE INDEX ON dates USING bloomfilter (t);
@@ -133,7 +133,7 @@ SELECT (SELECT count(*) FROM nulls WHERE k = NULL) AS is_null, (SELECT count(*) 
        (SELECT count(*) FROM nulls WHERE k = 2 AND k = 4) AS both, (SELECT count(*) FROM nulls WHERE k IN (2, 4, 6)) AS in_list,
        (SELECT count(*) FROM nulls WHERE k = ANY ('{{2,4},{6,8}}')) AS two_dimensions, (SELECT count(*) FROM nulls WHERE k IS NULL) AS nulls;
 
--- long, compressed and external keys
+-- long, compressed and out-of-line keys
 CREATE TABLE long_keys (k text);
 INSERT INTO long_keys SELECT repeat(chr(97 + n % 26), n * 500) FROM generate_series(1, 40) n;
 CREATE INDEX long_keys_k ON long_keys USING bloomfilter (k);
@@ -141,8 +141,8 @@ INSERT INTO long_keys SELECT string_agg(md5(n || ':' || i), '') FROM generate_se
 SELECT bloom_index_check('long_keys_k'), (SELECT count(*) FROM long_keys WHERE k = repeat('b', 27 * 500)) AS compressed,
        (SELECT count(*) FROM long_keys WHERE k = (SELECT string_agg(md5(3 || ':' || i), '') FROM generate_series(1, 400) i)) AS external;
 
--- Rows are refused, and so is whatever contains them: ALTER TYPE changes rows that are stored, during the build of an index or
--- after it.  An expression of their columns serves.
+-- Row types, and types that contain them, are rejected: ALTER TYPE changes stored rows, during an index build or after it.
+-- Expressions of their columns are supported.
 CREATE TABLE rows (k pair);
 INSERT INTO rows SELECT row(n, 'b' || n)::pair FROM generate_series(1, 100) n;
 \set VERBOSITY sqlstate
@@ -156,7 +156,7 @@ SELECT (SELECT count(*) FROM rows WHERE (k).b = 'b7') AS built, (SELECT count(*)
        (SELECT count(*) FROM rows WHERE (k).a || ' ' || (k).b = '7 b7') AS both, bloom_index_check('rows_b');
 RESET enable_seqscan;
 
--- strings: the collation has to be deterministic
+-- strings require a deterministic collation
 CREATE TABLE collated (k text COLLATE "C", l text);
 INSERT INTO collated SELECT 'key' || n, 'key' || n FROM generate_series(1, 100) n;
 CREATE INDEX collated_k ON collated USING bloomfilter (k);
@@ -173,7 +173,7 @@ CREATE TABLE ignoring_case_2 (k text COLLATE ignoring, a text[] COLLATE ignoring
 CREATE INDEX ON ignoring_case_2 USING bloomfilter (k);
 CREATE INDEX ON ignoring_case_2 USING bloomfilter (a);
 CREATE INDEX ON ignoring_case_2 USING bloomfilter (k COLLATE "C");
--- an index by bytes cannot say that no string is equal by the column's collation
+-- an index that compares bytes cannot rule out strings that are equal under the column's collation
 INSERT INTO ignoring_case_2 VALUES ('key');
 SELECT (SELECT count(*) FROM ignoring_case_2 WHERE k = 'KEY') AS rows, bloom_index_contains('ignoring_case_2', 'k', 'KEY') AS maybe,
        (SELECT count(*) FROM ignoring_case_2 WHERE k = 'KEY' COLLATE "C") AS by_bytes;

@@ -1,4 +1,4 @@
--- When the planner uses the index: for a key that is not there, and never where that would read the table over and over
+-- When the planner uses the index: for absent keys, and never where it would read the table repeatedly
 
 CREATE SCHEMA index_plans;
 SET search_path = index_plans, public;
@@ -24,14 +24,14 @@ CREATE INDEX facts_k ON facts USING bloomfilter (k);
 CREATE TABLE few AS SELECT n * 7 AS k FROM generate_series(1, 20) n;
 VACUUM ANALYZE facts, few;
 
--- a key that is not there, one that is, an array of each, both at once
+-- an absent key, a present key, arrays of either, and both
 SELECT plan('SELECT * FROM facts WHERE k = 5');
 SELECT plan('SELECT * FROM facts WHERE k = 50');
 SELECT plan('SELECT * FROM facts WHERE k = ANY (''{1,2,3}'')');
 SELECT plan('SELECT * FROM facts WHERE k IN (1, 2, 30)');
 SELECT plan('SELECT * FROM facts WHERE k = 5 AND other = 7');
 
--- a key that is not known: cheaper than reading the table, dearer than an index that finds rows
+-- an unknown key: cheaper than reading the table, more expensive than an index that finds rows
 PREPARE by_key(int) AS SELECT count(*) FROM facts WHERE k = $1;
 SET plan_cache_mode = force_generic_plan;
 SELECT plan('EXECUTE by_key(5)');
@@ -44,7 +44,7 @@ EXECUTE by_keys('{5,6,7}');
 EXECUTE by_keys('{50,60,7}');
 RESET plan_cache_mode;
 
--- few values, each of many rows, are looked up because they are there; not so values that hardly any row has
+-- frequent values are assumed to be present, rare ones are not
 CREATE TABLE kinds AS SELECT n % 3 AS k, CASE WHEN n % 10000 = 0 THEN n % 7 END AS seldom, NULL::int AS never, repeat('x', 50) AS filler FROM generate_series(1, 100000) n;
 CREATE INDEX kinds_k ON kinds USING bloomfilter (k);
 CREATE INDEX kinds_seldom ON kinds USING bloomfilter (seldom);
@@ -57,7 +57,7 @@ SET plan_cache_mode = force_generic_plan;
 SELECT plan_has('EXECUTE by_kind(1)', 'kinds_k') AS kind, plan_has('EXECUTE by_seldom(1)', 'kinds_seldom') AS seldom, plan_has('EXECUTE by_never(1)', 'kinds_never') AS never;
 RESET plan_cache_mode;
 
--- no key is probed while planning if probing all of them would cost as much as reading the table
+-- no key is probed during planning if probing all of them would cost as much as reading the table
 CREATE TABLE small WITH (autovacuum_enabled = off) AS SELECT n AS k FROM generate_series(1, 1000) n;
 CREATE INDEX small_k ON small USING bloomfilter (k);
 ANALYZE small;
@@ -72,21 +72,21 @@ SELECT plan_has('SELECT * FROM small WHERE k = -1', 'small_k') AS one;
 SELECT pg_stat_force_next_flush();
 SELECT blocks_read() - :before > 0 AS for_one;
 
--- an estimate near the truth: a miss costs next to nothing, a hit about as much as a plain scan
+-- realistic estimates: a miss costs almost nothing, a hit about as much as a sequential scan
 SET enable_seqscan = off;
 SELECT total_cost('SELECT * FROM facts WHERE k = 5') < 50 AS miss, total_cost('SELECT * FROM facts WHERE k = 50') BETWEEN 1.0 * scan AND 1.5 * scan AS hit
 FROM (SELECT relpages * current_setting('seq_page_cost')::float8 + reltuples * (current_setting('cpu_tuple_cost')::float8 + current_setting('cpu_operator_cost')::float8) AS scan
       FROM pg_class WHERE oid = 'facts'::regclass) x;
 RESET enable_seqscan;
 
--- inside of a nested loop every question is taken for a hit that reads the table anew
+-- in a nested loop every lookup is estimated as a hit that reads the table
 SELECT plan_has('SELECT * FROM few JOIN facts USING (k)', 'facts_k') AS joined, plan_has('SELECT * FROM few WHERE EXISTS (SELECT FROM facts WHERE facts.k = few.k)', 'facts_k') AS semi_joined,
        plan_has('SELECT * FROM few LEFT JOIN facts USING (k)', 'facts_k') AS left_joined,
        plan_has('SELECT * FROM (SELECT k FROM few LIMIT 1) f JOIN facts USING (k)', 'facts_k') AS single_row;
--- likewise in a subquery with a key of the outer query
+-- the same in a subquery with a key from the outer query
 SELECT plan_has('SELECT EXISTS (SELECT FROM facts WHERE facts.k = few.k) FROM few', 'facts_k') AS correlated,
        plan_has('SELECT * FROM facts WHERE k = (SELECT min(k) - 1 FROM few)', 'facts_k') AS uncorrelated;
--- and so one that is forced to it is expected to cost as much
+-- so a plan that is forced to use the index has that cost
 SET enable_hashjoin = off;
 SET enable_mergejoin = off;
 SET enable_material = off;
@@ -98,7 +98,7 @@ RESET enable_material;
 RESET enable_hashjoin;
 RESET enable_mergejoin;
 
--- with another index: both together where that helps, the other alone where it finds the rows
+-- with another index: both where that helps, the other alone where it finds the rows
 CREATE INDEX facts_other ON facts (other);
 PREPARE by_both(int) AS SELECT count(*) FROM facts WHERE k = $1 AND other = 5;
 SET plan_cache_mode = force_generic_plan;
@@ -114,7 +114,7 @@ SELECT plan_has('EXECUTE by_key(5)', 'facts_btree') AS btree_for_unknown;
 RESET plan_cache_mode;
 DROP INDEX facts_btree;
 
--- in parallel
+-- parallel plans
 SET max_parallel_workers_per_gather = 2;
 SET min_parallel_table_scan_size = 0;
 SET parallel_setup_cost = 0;
@@ -128,7 +128,7 @@ RESET cpu_tuple_cost;
 RESET enable_seqscan;
 RESET max_parallel_workers_per_gather;
 
--- partitions: those that lack the key are not read, the one that has it is
+-- partitions: only those that may have the key are read
 CREATE TABLE parted (k int, day int, filler text) PARTITION BY LIST (day);
 CREATE TABLE parted_1 PARTITION OF parted FOR VALUES IN (1);
 CREATE TABLE parted_2 PARTITION OF parted FOR VALUES IN (2);
@@ -146,14 +146,14 @@ EXECUTE by_part(8);
 EXECUTE by_part(-8);
 RESET plan_cache_mode;
 
--- rows that come after planning are found: what the plan was based on is not part of the result
+-- rows inserted after planning are found: probing during planning does not affect the result
 PREPARE later AS SELECT count(*) FROM facts WHERE k = 123;
 EXPLAIN (COSTS OFF) EXECUTE later;
 EXECUTE later;
 INSERT INTO facts VALUES (123, 0, '');
 EXECUTE later;
 
--- EXPLAIN tells who may not see a row nothing about it
+-- EXPLAIN reveals nothing about rows to users who may not see them
 CREATE FUNCTION costs_differ(query text) RETURNS boolean LANGUAGE sql AS
   $$ SELECT total_cost(replace(query, 'KEY', '5')) <> total_cost(replace(query, 'KEY', '50')) $$;
 CREATE VIEW barrier WITH (security_barrier) AS SELECT * FROM facts WHERE other < 50;
@@ -172,7 +172,7 @@ GRANT SELECT ON facts, parted TO index_plans_reader;
 SET ROLE index_plans_reader;
 SELECT costs_differ('SELECT * FROM facts WHERE k = KEY') AS granted, costs_differ('SELECT * FROM parted WHERE k = -KEY + 10') AS parent_granted;
 RESET ROLE;
--- nor who may not use the schema of the table, and so reads it only through a view
+-- nor to users without USAGE on the schema, who read the table through a view
 REVOKE USAGE ON SCHEMA index_plans FROM index_plans_reader;
 CREATE SCHEMA index_plans_open;
 GRANT USAGE ON SCHEMA index_plans_open TO index_plans_reader;

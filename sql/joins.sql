@@ -1,4 +1,4 @@
--- Filters in hash joins: the same rows, errors and side effects as without, and where filters are placed
+-- Filters in hash joins: the same rows and side effects as without them, no new errors, and where filters are placed
 
 LOAD 'bloomfilter';
 CREATE SCHEMA joins;
@@ -8,16 +8,16 @@ SET jit = off;
 SET enable_mergejoin = off;
 SET enable_nestloop = off;
 
--- off by default, for anyone to set
+-- off by default, can be set by any user
 SHOW bloomfilter.join_filter;
 SELECT name, context, boot_val FROM pg_settings WHERE name LIKE 'bloomfilter.join%' AND name !~ 'batches' ORDER BY name;
 
--- every possible filter
+-- place every possible filter
 SET bloomfilter.join_filter = on;
 SET bloomfilter.join_filter_min_rows = 0;
 SET bloomfilter.join_filter_max_share = 1;
 
--- what a plan has of filters
+-- Filters in a plan.
 CREATE FUNCTION filters(query text) RETURNS int LANGUAGE plpgsql AS $$
 DECLARE
   line text;
@@ -32,7 +32,7 @@ CREATE FUNCTION plan(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
 BEGIN
   RETURN QUERY EXECUTE 'EXPLAIN (COSTS OFF) ' || query;
 END $$;
--- the rows of a query with filters and without, row by row and a page at once
+-- Compares the rows of a query without filters, with filters a page at a time, and with filters row by row.
 CREATE FUNCTION compare(query text, OUT filtered boolean, OUT n int, OUT result text) LANGUAGE plpgsql AS $$
 DECLARE
   expected text[];
@@ -66,14 +66,14 @@ CREATE TABLE other AS SELECT id, k, t, seven FROM facts WHERE id % 3 = 0;
 CREATE INDEX ON facts (id);
 VACUUM ANALYZE facts, dim, empty, other;
 
--- Visible: where a filter is made, and where it is asked
+-- EXPLAIN shows where a filter is built and where it is probed
 SELECT plan('SELECT * FROM facts JOIN dim USING (k)');
 SELECT plan('SELECT * FROM facts JOIN dim USING (k)') FROM set_config('bloomfilter.join_filter_batches', 'off', false);
 RESET bloomfilter.join_filter_batches;
--- two keys make one filter, two joins make two; each is asked below both joins
+-- two keys make one filter, two joins make two; each is probed below both joins
 SELECT filters('SELECT * FROM facts JOIN dim USING (k, t)') AS two_keys, filters('SELECT * FROM facts f JOIN dim a ON f.k = a.k JOIN other b ON f.t = b.t') AS two_joins;
 
--- Rule 1: joins that drop outer rows, and no others
+-- Join types: only joins that discard outer rows get filters
 SELECT compare('SELECT f.id, d.id FROM facts f JOIN dim d ON f.k = d.k');
 SELECT compare('SELECT f.id FROM facts f WHERE EXISTS (SELECT FROM dim d WHERE f.k = d.k)');
 SELECT compare('SELECT f.id FROM facts f WHERE k IN (SELECT k FROM dim)');
@@ -85,15 +85,15 @@ SELECT (c).n, (c).result FROM (SELECT compare('SELECT d.id FROM dim d WHERE NOT 
 SELECT (c).n, (c).result FROM (SELECT compare('SELECT d.id FROM dim d WHERE EXISTS (SELECT FROM facts f WHERE f.k = d.k)') c) x;
 SELECT (c).n, (c).result FROM (SELECT compare('SELECT d.id FROM dim d LEFT JOIN facts f ON f.k = d.k') c) x;
 SELECT compare('SELECT f.id FROM facts f WHERE k NOT IN (SELECT k FROM dim WHERE k IS NOT NULL)');
--- more conditions than keys
+-- join conditions besides the hash keys
 SELECT compare('SELECT f.id, d.id FROM facts f JOIN dim d ON f.k = d.k AND f.id <> d.seven');
 SELECT compare('SELECT f.id, d.id FROM facts f RIGHT JOIN dim d ON f.k = d.k AND d.seven = 1');
 
--- Rule 2: keys are hashed as the join's operator and collation say
+-- Keys are hashed as the operator and the collation of the join compare them
 SELECT compare('SELECT f.id, d.id FROM facts f JOIN dim d ON f.' || a || ' = ' || b) FROM
   (VALUES ('k', 'd.k2'), ('k2', 'd.k8'), ('k8', 'd.k'), ('t', 'd.t'), ('t', 'd.v'), ('v', 'd.t'), ('c', 'd.c'), ('c', 'd.t::bpchar'), ('num', 'd.num'), ('f8', 'd.f4'),
           ('f4', 'd.f8'), ('f8', 'd.f8'), ('d', 'd.d'), ('ts', 'd.ts'), ('u', 'd.u'), ('a', 'd.a'), ('k', 'd.k8 + 0'), ('t', 'lower(d.t)')) x (a, b);
--- Wrong result 1: a cast that changes nothing but the operator
+-- a cast that only changes the operator
 CREATE TABLE padded AS SELECT n AS id, CASE n % 2 WHEN 0 THEN n || '  ' ELSE n::text END AS t FROM generate_series(1, 100) n;
 CREATE TABLE plain AS SELECT n AS id, n::text AS t, n::text::citext AS ci FROM generate_series(1, 100, 3) n;
 ANALYZE padded, plain;
@@ -105,7 +105,7 @@ CREATE TABLE lower AS SELECT n AS id, chr(96 + n) AS t FROM generate_series(1, 2
 ANALYZE upper, lower;
 SELECT compare('SELECT a.id, b.id FROM upper a JOIN lower b ON a.t::citext = b.t::citext');
 SELECT compare('SELECT a.id, b.id FROM upper a JOIN lower b ON a.t = b.t');
--- Wrong result 2: a collation that calls more values equal (an ordinary one where the server has no ICU)
+-- a collation under which more values are equal (an ordinary one if the server has no ICU)
 DO $$
 BEGIN
   CREATE COLLATION loose (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
@@ -115,14 +115,14 @@ END $$;
 SELECT (c).filtered, (c).result FROM (SELECT compare('SELECT a.id, b.id FROM upper a JOIN lower b ON a.t COLLATE loose = b.t') c) x;
 SELECT (c).filtered, (c).result FROM (SELECT compare('SELECT a.id, b.id FROM upper a JOIN lower b ON a.t = b.t COLLATE loose') c) x;
 SELECT (c).filtered, (c).result FROM (SELECT compare('SELECT a.id FROM upper a WHERE t COLLATE loose IN (SELECT t FROM lower b)') c) x;
--- a group of values that the join tells apart: the filter must not take some of them and leave the others
+-- a group of values that the join distinguishes: the filter must not discard only some of them
 CREATE TABLE mixed (id int, t text COLLATE loose);
 INSERT INTO mixed SELECT n, CASE n % 2 WHEN 0 THEN chr(65 + n / 2 % 26) ELSE chr(97 + n / 2 % 26) END FROM generate_series(0, 103) n;
 ANALYZE mixed;
 SELECT (c).result FROM (SELECT compare('SELECT a.t COLLATE "C", b.id FROM (SELECT t FROM mixed GROUP BY t) a JOIN upper b ON a.t COLLATE "C" = b.t') c) x;
 SELECT (c).result FROM (SELECT compare('SELECT a.t COLLATE "C", b.id FROM (SELECT t FROM mixed GROUP BY t) a JOIN lower b ON a.t COLLATE "C" = b.t') c) x;
 SELECT (c).filtered, (c).result FROM (SELECT compare('SELECT a.t COLLATE "C", b.id FROM (SELECT t FROM mixed GROUP BY t) a JOIN (SELECT * FROM lower WHERE id < 8) b ON a.t = b.t') c) x;
--- strings as they come: short, compressed, stored elsewhere either way, on each side
+-- strings in every form on either side: short, compressed, out of line
 CREATE TABLE strings (id int, t text, b bytea);
 ALTER TABLE strings ALTER t SET STORAGE external;
 INSERT INTO strings SELECT n, repeat('long ', n * 700) || n, convert_to(repeat('long ', n * 700) || n, 'UTF8') FROM generate_series(1, 6) n
@@ -135,17 +135,17 @@ SELECT compare('SELECT a.id, b.id FROM strings a JOIN others b ON a.t = b.v');
 SELECT compare('SELECT a.id, b.id FROM strings a JOIN others b ON a.b = b.b');
 SELECT compare('SELECT a.id, b.id FROM strings a JOIN others b ON a.b = b.b AND a.t = b.v AND a.id = b.id');
 SELECT compare('SELECT a.id, b.id FROM strings a JOIN others b ON a.t COLLATE "C" = b.t');
--- values that are equal and look different
+-- equal values with different representations
 CREATE TABLE floats (id int, f float8, n numeric);
 INSERT INTO floats VALUES (1, '0', '1.0'), (2, '-0', '1.00'), (3, 'NaN', 'NaN'), (4, '-NaN', '0'), (5, 'infinity', '-0.0'), (6, '-infinity', '1e3'), (7, NULL, NULL);
 SELECT compare('SELECT a.id, b.id FROM floats a JOIN floats b ON a.f = b.f');
 SELECT compare('SELECT a.id, b.id FROM floats a JOIN floats b ON a.n = b.n');
--- integers from end to end
+-- the smallest and the largest integers
 CREATE TABLE ends AS SELECT n AS id, CASE n WHEN 1 THEN -9223372036854775808 WHEN 2 THEN 9223372036854775807 WHEN 3 THEN 0 WHEN 4 THEN -1 END::int8 AS k FROM generate_series(1, 5) n;
 SELECT compare('SELECT a.id, b.id FROM ends a JOIN ends b ON a.k = b.k');
 SELECT compare('SELECT a.id, b.id FROM facts a JOIN ends b ON a.k = b.k');
 SELECT compare('SELECT a.id, b.id FROM ends a JOIN (SELECT * FROM ends WHERE id = 2) b ON a.k = b.k');
--- a type that is hashed to 32 bits only: as it is, and inside of an array and a row
+-- a type with a 32-bit hash only: alone, in an array and in a row
 CREATE TYPE little;
 SET client_min_messages = warning;
 CREATE FUNCTION little_in(cstring) RETURNS little AS 'int4in' LANGUAGE internal STRICT IMMUTABLE;
@@ -161,23 +161,23 @@ CREATE TYPE little_row AS (a little);
 CREATE TABLE littles AS SELECT n AS id, n::little AS k, ARRAY[n::little] AS a, ROW(n::little)::little_row AS r FROM generate_series(1, 1000) n;
 SELECT (c).n, (c).result FROM (SELECT compare('SELECT a.id, b.id FROM littles a JOIN (SELECT * FROM littles WHERE id % 100 = 0) b USING (' || key || ')') c FROM unnest('{k,a,r}'::text[]) key) x;
 
--- Rule 3: an operator that takes NULLs finds partners for them
+-- Operators that can match NULLs get no filter
 CREATE FUNCTION nully_eq(little, little) RETURNS bool LANGUAGE sql IMMUTABLE AS 'SELECT $1::text::int IS NOT DISTINCT FROM $2::text::int';
 CREATE OPERATOR === (LEFTARG = little, RIGHTARG = little, PROCEDURE = nully_eq, HASHES);
 CREATE OPERATOR CLASS nully_ops FOR TYPE little USING hash AS OPERATOR 1 ===, FUNCTION 1 little_hash(little);
 SELECT filters('SELECT * FROM littles a JOIN littles b ON a.k === b.k');
 SELECT compare('SELECT a.id, b.id FROM facts a JOIN dim b ON a.k IS NOT DISTINCT FROM b.k');
 
--- Rule 4: an outer key that is not a column could raise an error of its own
+-- The outer key must be a column: an expression could raise an error
 SELECT compare('SELECT f.id FROM facts f JOIN dim d ON 100 / (f.k + 1) = d.k');
 SELECT compare('SELECT f.id FROM facts f JOIN dim d ON f.k + 1 = d.k');
--- columns of the system
+-- system columns
 CREATE TABLE places AS SELECT ctid AS place, tableoid AS in_table FROM facts WHERE id % 50 = 0;
 SELECT compare('SELECT f.id FROM facts f JOIN places p ON f.ctid = p.place');
 SELECT (c).n, (c).result FROM (SELECT compare('SELECT f.id FROM facts f JOIN (SELECT DISTINCT in_table FROM places) p ON f.tableoid = p.in_table') c) x;
 SELECT compare('SELECT f.id FROM other f JOIN (SELECT in_table FROM places LIMIT 1) p ON f.tableoid = p.in_table');
 
--- Rule 5: down through joins
+-- Filters pass down through joins
 SET join_collapse_limit = 1;
 SELECT compare('SELECT f.id, o.id, d.id FROM facts f JOIN other o ON f.t = o.t JOIN dim d ON f.k = d.k');
 SELECT compare('SELECT f.id, o.id, d.id FROM facts f LEFT JOIN other o ON f.t = o.t JOIN dim d ON f.k = d.k');
@@ -187,7 +187,7 @@ SELECT compare('SELECT f.id, o.id, d.id FROM facts f FULL JOIN other o ON f.t = 
 SELECT compare('SELECT f.id, o.id, d.id FROM (facts f FULL JOIN other o ON f.t = o.t) RIGHT JOIN dim d ON coalesce(f.k, o.k) = d.k');
 SELECT compare('SELECT f.id, d.id FROM (SELECT * FROM facts f WHERE NOT EXISTS (SELECT FROM other o WHERE f.t = o.t)) f JOIN dim d ON f.k = d.k');
 SELECT compare('SELECT f.id, d.id FROM (SELECT * FROM facts f WHERE EXISTS (SELECT FROM other o WHERE f.t = o.t)) f JOIN dim d ON f.k = d.k');
--- rows that the inner side of an ANTI or LEFT join lacks would make others appear
+-- not through the inner side of an ANTI or LEFT join: missing rows there would add rows to the result
 SELECT compare('SELECT f.id, o.id FROM facts f JOIN (SELECT a.id, a.k FROM other a WHERE NOT EXISTS (SELECT FROM (SELECT x.k FROM facts x JOIN dim y ON x.k = y.k) z WHERE z.k = a.k)) o ON f.k = o.k');
 SELECT compare('SELECT a.id, m.id, d.id FROM other a LEFT JOIN (SELECT f.id, f.k FROM facts f JOIN dim d ON f.k = d.k) m ON a.k = m.k LEFT JOIN dim d ON m.k = d.k');
 RESET join_collapse_limit;
@@ -196,7 +196,7 @@ SET enable_hashjoin = on;
 SELECT compare('SELECT f.id, s.n, d.id FROM facts f CROSS JOIN (VALUES (1), (2)) s (n) JOIN dim d ON f.k = d.k');
 SET enable_nestloop = off;
 
--- Rule 6: where the number of rows matters, filters stop
+-- Filters stop where the number of rows matters
 SELECT compare('SELECT x.id FROM (SELECT * FROM facts ORDER BY id LIMIT 500) x JOIN dim d USING (k)');
 SELECT compare('SELECT x.id FROM (SELECT * FROM facts ORDER BY id OFFSET 500) x JOIN dim d USING (k)');
 SELECT compare('SELECT x.n FROM (SELECT seven AS k, count(*) AS n FROM facts GROUP BY seven) x JOIN dim d USING (k)');
@@ -210,12 +210,12 @@ SELECT compare('SELECT x.k, n FROM (SELECT k, generate_series(1, 2) AS n FROM fa
 SELECT compare('WITH x AS MATERIALIZED (SELECT * FROM facts) SELECT a.id FROM x a JOIN dim d USING (k) UNION ALL SELECT -count(*) FROM x');
 SELECT compare('WITH RECURSIVE r (k) AS (SELECT 1 UNION ALL SELECT f.k + 1 FROM r JOIN facts f ON f.k = r.k WHERE f.k < 50) SELECT r.k, f.id FROM r JOIN facts f ON f.k = r.k');
 SELECT compare('WITH RECURSIVE r (k) AS (SELECT k FROM dim UNION SELECT r.k - 1 FROM r JOIN facts f ON f.k = r.k JOIN other o ON o.k = f.k) SELECT * FROM r');
--- what passes rows on one by one lets filters through
+-- filters pass through nodes that pass rows on one by one
 SELECT compare('SELECT x.id FROM (SELECT id, k FROM facts UNION ALL SELECT id, k FROM other UNION ALL SELECT 1, 100) x JOIN dim d USING (k)');
 SELECT compare('SELECT x.id FROM (SELECT id, k FROM facts WHERE seven = 3 ORDER BY t) x JOIN dim d USING (k)');
 SELECT compare('SELECT x.id FROM (SELECT id, k FROM facts WHERE seven = 3 OFFSET 0) x JOIN dim d USING (k)');
 
--- groups of the key are dropped as a whole: below the aggregation, in every one of its grouping sets
+-- groups of the key are discarded as a whole, below the aggregation, if all grouping sets have the key
 CREATE FUNCTION below_groups(query text) RETURNS boolean LANGUAGE sql AS
   $$SELECT regexp_replace(string_agg(p, E'\n'), 'Hash *\n.*', '') ~ '(Aggregate|Group|Unique).*Join Filter (Scan|Probe)' FROM plan(query) p$$;
 SELECT below, compare(query), query FROM (SELECT format('SELECT x.*, d.id FROM (%s) x JOIN dim d USING (k)', x) AS query FROM (VALUES
@@ -240,8 +240,8 @@ SELECT below, compare(query), query FROM (SELECT format('SELECT x.*, d.id FROM (
   ('SELECT k, seven, t FROM facts GROUP BY GROUPING SETS ((k, seven), (k, t), (k))'),
   ('SELECT k, seven, t FROM facts GROUP BY GROUPING SETS ((k, seven), (t))')) v (x)) q, below_groups(query) below;
 RESET enable_hashagg;
--- not where a group of which a filter took some rows would show: what is computed of it could fail.  The filter
--- is switched off in the middle, or comes in the middle, or does not reach all children of an Append
+-- not where an incomplete group could show, because an expression computed from it could fail.  The filter is
+-- switched off during the scan, or starts during the scan, or does not apply to all children of an Append
 CREATE TABLE pairs AS SELECT i % 10000 AS k, 1 AS v FROM generate_series(0, 19999) i;
 CREATE TABLE neighbours AS SELECT i / 2 AS k, 1 AS v FROM generate_series(0, 19999) i;
 CREATE TABLE singles AS SELECT i AS k, 1 AS v FROM generate_series(0, 9999) i;
@@ -257,13 +257,13 @@ RESET enable_sort;
 SELECT (compare('SELECT sum(g.s) FROM singles JOIN (SELECT k, sum(v) / (count(*) - 1) AS s FROM (SELECT k, v FROM singles UNION ALL SELECT k + 0, v FROM singles_again) u GROUP BY k) g USING (k) WHERE singles.k < 100')).result;
 SELECT (compare('SELECT sum(1 / g.v) FROM singles JOIN (SELECT DISTINCT ON (k) k, v FROM pairs ORDER BY k, v) g USING (k) WHERE singles.k < 3900')).result;
 
--- few groups of many rows: the rows count
+-- few groups of many rows: join_filter_min_rows applies to the rows
 SET bloomfilter.join_filter_min_rows = 2040;
 SELECT filters('SELECT x.k FROM (SELECT seven AS k FROM facts GROUP BY seven) x JOIN (SELECT DISTINCT seven AS k FROM dim WHERE id = 100) d USING (k)') AS of_groups,
        filters('SELECT x.k FROM (SELECT seven AS k FROM facts WHERE id < 2000 GROUP BY seven) x JOIN (SELECT DISTINCT seven AS k FROM dim WHERE id = 100) d USING (k)') AS of_too_few;
 SET bloomfilter.join_filter_min_rows = 0;
 
--- Rule 7, wrong result 4: what is volatile is called as often as without
+-- Volatile functions are called as often as without filters
 CREATE SEQUENCE calls;
 CREATE FUNCTION calls_of(query text, OUT without bigint, OUT with_filters bigint) LANGUAGE plpgsql AS $$
 BEGIN
@@ -280,12 +280,16 @@ SELECT calls_of('SELECT x.id, x.c FROM (SELECT id, k, nextval(''calls'') AS c FR
 SELECT calls_of('SELECT x.id FROM (SELECT id, k FROM facts WHERE nextval(''calls'') > 0) x JOIN dim d USING (k)');
 SELECT calls_of('SELECT x.id FROM facts x JOIN (SELECT k, nextval(''calls'') AS c FROM dim) d USING (k)');
 SELECT calls_of('SELECT x.id FROM (SELECT id, k, (SELECT nextval(''calls'') + facts.k) AS c FROM facts) x JOIN dim d USING (k)');
--- an aggregate that is made of something volatile
+-- a subquery that is computed once, before the first row that needs it
+SET join_collapse_limit = 1;
+SELECT calls_of('SELECT f.id FROM (facts f JOIN facts g ON f.id = g.id) JOIN (SELECT k + 1000000 AS k FROM dim OFFSET 0) d ON f.k = d.k WHERE f.id + g.k > (SELECT nextval(''calls'') * 0)');
+RESET join_collapse_limit;
+-- an aggregate with a volatile transition function
 CREATE FUNCTION count_calls(n bigint, value int) RETURNS bigint LANGUAGE sql VOLATILE AS $$SELECT nextval('joins.calls')$$;
 CREATE AGGREGATE counting(int) (SFUNC = count_calls, STYPE = bigint, INITCOND = '0');
 SELECT calls_of('SELECT x.k, x.n FROM (SELECT k, counting(id) AS n FROM facts GROUP BY k) x JOIN dim d USING (k)');
 SELECT calls_of('SELECT x.k, x.n FROM (SELECT k, count(*) AS n FROM facts GROUP BY k HAVING nextval(''calls'') > 0) x JOIN dim d USING (k)');
--- also beside the way down
+-- also in nodes beside the path of the filter
 SET join_collapse_limit = 1;
 SET enable_nestloop = on;
 SET enable_memoize = off;
@@ -295,7 +299,7 @@ RESET enable_memoize;
 SET enable_nestloop = off;
 RESET join_collapse_limit;
 
--- Rule 8, wrong result 5: row-level security comes first, and nothing is told about hidden rows
+-- Row-level security is applied first, and nothing is revealed about hidden rows
 CREATE TABLE secrets AS SELECT n AS id, n AS k, n % 10 = 0 AS open FROM generate_series(1, 1000) n;
 ALTER TABLE secrets ENABLE ROW LEVEL SECURITY;
 CREATE FUNCTION may_see(open boolean, id int) RETURNS boolean LANGUAGE plpgsql STABLE COST 1000 AS $$
@@ -331,14 +335,14 @@ SELECT via, (SELECT array_agg(x) FROM removed(format('SELECT FROM %s s JOIN %s U
             (SELECT array_agg(x) FROM removed(format('SELECT FROM %s s JOIN missing USING (k)', via)) x) AS as_if_it_did_not_exist
 FROM (VALUES ('secrets', 'hidden'), ('barrier', 'hidden_by_view'), ('by_function()', 'hidden')) x (via, hidden);
 RESET ROLE;
--- the right to call the extension's functions is not needed
+-- EXECUTE privilege on the extension's functions is not required
 BEGIN;
 REVOKE EXECUTE ON ALL FUNCTIONS IN SCHEMA public FROM PUBLIC;
 SET LOCAL ROLE regress_joins;
 SELECT count(*) FROM facts JOIN dim USING (k);
 ROLLBACK;
 
--- Rule 9: an inner side that depends on something outside changes between two reads
+-- An inner side that depends on outer parameters changes between two reads
 SELECT compare('SELECT o.id, (SELECT sum(f.id) FROM facts f JOIN dim d ON f.k = d.k WHERE d.seven = o.seven) FROM dim o');
 SELECT compare('SELECT o.id, (SELECT sum(f.id) FROM facts f JOIN dim d ON f.k = d.k WHERE f.seven = o.seven) FROM dim o');
 SELECT compare('SELECT o.id, (SELECT sum(f.id) FROM facts f JOIN dim d ON f.k = d.k + o.seven) FROM dim o');
@@ -349,7 +353,7 @@ SET enable_material = off;
 SET enable_memoize = off;
 SET join_collapse_limit = 1;
 SELECT compare('SELECT o.id, l.id FROM dim o CROSS JOIN LATERAL (SELECT f.id FROM facts f JOIN other d ON f.k = d.k WHERE d.seven = o.seven AND f.id < 50 OFFSET 0) l');
--- a key of the hash table that depends on something outside: the first outer row was asked against the old filter
+-- a hash key that depends on outer parameters: the first outer row would be tested against the old filter
 CREATE TABLE steps AS SELECT n * 100 AS b FROM generate_series(4, 0, -1) n;
 CREATE TABLE pair AS SELECT n AS z FROM generate_series(1, 2) n;
 CREATE TABLE ones AS SELECT k, 1 AS z FROM facts WHERE k IS NOT NULL;
@@ -361,7 +365,7 @@ SELECT (c).n, (c).result FROM (SELECT compare('SELECT s.b, m.* FROM steps s CROS
   (SELECT o.k FROM ones o JOIN three t ON o.k = (SELECT t.k + s.b) WHERE o.z = p.z OFFSET 0) l OFFSET 0) m') c) x;
 SELECT (c).n, (c).result FROM (SELECT compare('SELECT s.b, m.* FROM steps s CROSS JOIN LATERAL (SELECT p.z, l.k FROM pair p CROSS JOIN LATERAL
   (SELECT o.k FROM ones o JOIN (SELECT k + s.b AS k FROM three) t ON o.k = t.k WHERE o.z = p.z OFFSET 0) l OFFSET 0) m') c) x;
--- a hash join that is run again for each row of a nested loop
+-- a hash join that is rescanned for each row of a nested loop
 SELECT compare('SELECT p.z, x.id FROM pair p JOIN (SELECT f.id, f.k FROM facts f JOIN dim d ON f.k = d.k OFFSET 0) x ON x.k > p.z * 900');
 SET work_mem = '64kB';
 SELECT compare('SELECT p.z, x.id FROM pair p JOIN (SELECT f.id, f.k FROM facts f JOIN facts d ON f.k = d.k OFFSET 0) x ON x.k > p.z * 900');
@@ -371,7 +375,7 @@ RESET enable_memoize;
 RESET enable_material;
 SET enable_nestloop = off;
 
--- Rule 10: INSERT ... SELECT has filters; what locks or changes rows has none
+-- INSERT ... SELECT gets filters; statements that lock or change rows get none
 CREATE TABLE target (id int PRIMARY KEY, k int);
 SELECT filters('INSERT INTO target SELECT f.id, f.k FROM facts f JOIN dim d USING (k)') > 0 AS insert,
        filters('INSERT INTO target SELECT f.id, f.k FROM facts f JOIN dim d USING (k) ON CONFLICT (id) DO UPDATE SET k = excluded.k') > 0 AS upsert,
@@ -389,7 +393,7 @@ CREATE MATERIALIZED VIEW seen AS SELECT f.id, f.k FROM facts f JOIN dim d USING 
 SELECT (SELECT sum(k) FROM target), (SELECT sum(k) FROM made), (SELECT sum(k) FROM seen);
 WITH new AS (INSERT INTO target SELECT f.id + 10000, f.k FROM facts f JOIN dim d USING (k) RETURNING id) SELECT count(*) FROM new;
 
--- Rules 11 to 13: prepared statements, cursors, and parallel plans that are stopped early or run again
+-- Prepared statements, cursors, and parallel plans that are stopped early or rescanned
 PREPARE by_seven(int) AS SELECT count(*), sum(f.id) FROM facts f JOIN dim d USING (k) WHERE d.seven = $1 OR $1 IS NULL;
 SET plan_cache_mode = force_generic_plan;
 SELECT filters('EXECUTE by_seven(1)') > 0 AS filtered;
@@ -438,13 +442,13 @@ DECLARE early NO SCROLL CURSOR FOR SELECT d.k / 100 AS k FROM facts f JOIN dim d
 FETCH 2 FROM early;
 FETCH 2 FROM early;
 COMMIT;
--- run again under Gather
+-- rescans under Gather
 SET enable_nestloop = on;
 SET enable_material = off;
 SELECT z, (SELECT count(*) FROM facts f JOIN dim d USING (k) WHERE f.id > z) FROM pair;
 SELECT p.z, count(*), sum(x.id) FROM pair p CROSS JOIN LATERAL (SELECT f.id FROM facts f JOIN dim d USING (k) WHERE f.id > p.z * 900 OFFSET 0) x GROUP BY 1 ORDER BY 1;
 SELECT p.z, count(*), sum(x.id) FROM pair p LEFT JOIN (SELECT f.id FROM facts f JOIN dim d USING (k) OFFSET 0) x ON x.id > p.z * 900 GROUP BY 1 ORDER BY 1;
--- again by workers only, which start anew each time; with a hash table of several batches, for which all outer rows are read at once; and stopped before the end
+-- rescans by workers alone, which are started again each time; with several batches, which read all outer rows first; stopped early
 SET parallel_leader_participation = off;
 SELECT p.z, count(*), sum(x.id) FROM pair p LEFT JOIN (SELECT f.id FROM facts f JOIN dim d USING (k) OFFSET 0) x ON x.id > p.z * 900 GROUP BY 1 ORDER BY 1;
 SET work_mem = '64kB';
@@ -455,16 +459,16 @@ SELECT p.z, count(*), sum(x.id) FROM pair p LEFT JOIN (SELECT f.id FROM facts f 
 SELECT z, (SELECT count(*) FROM (SELECT f.id FROM facts f JOIN other d USING (t) LIMIT z * 3) x) FROM pair;
 RESET hash_mem_multiplier;
 RESET work_mem;
--- a function that changes the memory of filters while a plan runs again and again: shared ones stay as they were made
+-- a function that changes join_filter_memory between rescans: shared filters keep their size
 CREATE FUNCTION with_other_memory(n int) RETURNS int LANGUAGE plpgsql STABLE PARALLEL RESTRICTED SET bloomfilter.join_filter_memory = '64MB' AS 'BEGIN RETURN n; END';
 SELECT p.z, with_other_memory(count(*)::int), sum(x.id) FROM pair p LEFT JOIN (SELECT f.id FROM facts f JOIN dim d USING (k) OFFSET 0) x ON x.id > with_other_memory(p.z) * 900 GROUP BY 1 ORDER BY 1;
 RESET enable_material;
 SET enable_nestloop = off;
--- Rule 12: a sample is drawn anew by each process
+-- Each process draws its own sample
 SELECT count(*) FROM facts f JOIN other o ON f.k = o.k JOIN (SELECT * FROM dim TABLESAMPLE BERNOULLI (100)) d ON f.k = d.k;
 SET max_parallel_workers_per_gather = 0;
 
--- What became of filters, also where the leader has none of its own; one line of each kind, in text and in JSON
+-- EXPLAIN ANALYZE of filters, also if the leader has none, in text and in JSON
 CREATE FUNCTION kinds(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE
   line text;
@@ -484,7 +488,7 @@ BEGIN
   EXECUTE 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF, FORMAT JSON) ' || query INTO plan;
   RETURN QUERY SELECT jsonb_build_object('Kind', replace(n->>'Filter Kind', 'of workers', 'bitmap'), 'Keys', n->'Filter Keys Collected', 'Memory', n->'Filter Memory', 'Off', n->'Filters Switched Off')
     FROM nodes((plan->0->'Plan')::jsonb) n WHERE n ? 'Filter Keys';
-  -- rows that came out and rows that were removed are all there are
+  -- rows returned and rows removed add up to all rows
   RETURN QUERY SELECT to_jsonb((n->>'Actual Rows')::float + (n->>'Rows Removed by Join Filter')::float) FROM nodes((plan->0->'Plan')::jsonb) n
     WHERE n ? 'Rows Removed by Join Filter' AND current_setting('max_parallel_workers_per_gather') = '0';
 END $$;
@@ -510,12 +514,12 @@ SELECT kinds_json('SELECT FROM all_pass a JOIN all_pass b USING (k)');
 SET bloomfilter.join_filter_memory = '64kB';
 SELECT kinds('SELECT FROM all_pass a JOIN all_pass b USING (k)');
 RESET bloomfilter.join_filter_memory;
--- filters of one join that are asked at different scans; one after another that drop more and less than others
+-- filters of one join at different scans; several filters at one scan that discard different shares of the rows
 SET join_collapse_limit = 1;
 SELECT filters(q), compare(q) FROM (VALUES ('SELECT a.id, d.id FROM (facts a JOIN other b ON a.id = b.id) JOIN dim d ON a.k = d.k AND b.t = d.t')) x (q);
 SELECT compare('SELECT a.id FROM all_pass a JOIN (SELECT k FROM all_pass WHERE id % 2 = 0) x ON a.k = x.k JOIN (SELECT id FROM all_pass WHERE id % 10 < 7) y ON a.id = y.id
   JOIN (SELECT k FROM all_pass WHERE id % 20 = 0) z ON a.k = z.k');
--- columns that are picked out of rows for a join that spills
+-- columns that are projected for a join that spills
 SET work_mem = '64kB';
 SELECT compare('SELECT f.filler, f.t, o.id FROM facts f JOIN all_pass o ON f.k = o.id WHERE o.id % 3 = 0');
 SELECT compare('SELECT f.ctid, f.seven + 1, o.id FROM facts f JOIN all_pass o ON f.t = o.id::text WHERE o.id % 3 = 0');
@@ -525,7 +529,7 @@ RESET enable_seqscan;
 RESET work_mem;
 RESET join_collapse_limit;
 
--- Rule 14: all kinds of scans
+-- All kinds of scans
 SET enable_seqscan = off;
 SET enable_bitmapscan = off;
 SELECT compare('SELECT f.id FROM facts f JOIN dim d ON f.id = d.k WHERE f.id < 500');
@@ -543,7 +547,7 @@ SELECT (c).n, (c).result FROM (SELECT compare('SELECT f.id FROM facts f TABLESAM
 SELECT (c).result FROM (SELECT compare('SELECT v.n FROM (VALUES (1), (100)) v (n) JOIN dim d ON v.n = d.k') c) x;
 SELECT (c).result FROM (SELECT compare('SELECT n FROM generate_series(1, 1000) n JOIN dim d ON n = d.k') c) x;
 
--- the inner side of a merge join goes back
+-- a merge join that restores the position of its inner side
 CREATE TABLE four AS SELECT (id / 4)::money AS k, id % 50 AS z FROM facts;
 CREATE TABLE five AS SELECT (id / 5)::money AS k, id % 50 AS z FROM facts;
 CREATE INDEX ON four (k);
@@ -561,7 +565,7 @@ RESET enable_material;
 RESET enable_sort;
 SET enable_mergejoin = off;
 
--- Wrong result 3: columns younger than their rows
+-- Columns that were added after the rows
 CREATE TABLE older AS SELECT n AS id FROM generate_series(1, 500) n;
 ALTER TABLE older ADD COLUMN k int DEFAULT 300, ADD COLUMN t text DEFAULT '400', ADD COLUMN nothing int;
 INSERT INTO older SELECT n, n, n FROM generate_series(501, 800) n;
@@ -572,7 +576,7 @@ ALTER TABLE older DROP COLUMN k;
 ALTER TABLE older ADD COLUMN k int8 DEFAULT 500;
 SELECT compare('SELECT o.id FROM older o JOIN dim d USING (k)');
 
--- Foreign tables, also read asynchronously
+-- Foreign tables, also with asynchronous execution
 CREATE EXTENSION postgres_fdw;
 DO $$
 BEGIN
@@ -590,7 +594,7 @@ SET client_min_messages = warning;
 DROP EXTENSION postgres_fdw CASCADE;
 RESET client_min_messages;
 
--- Partitions with other numbers of columns, pruned when planned and when run; inheritance
+-- Partitions with different column numbers, pruned during planning and execution; inheritance
 CREATE TABLE parts (id int, k int, t text) PARTITION BY RANGE (k);
 CREATE TABLE parts_1 PARTITION OF parts FOR VALUES FROM (0) TO (700);
 CREATE TABLE parts_2 (gone int, t text, k int, id int);
@@ -623,7 +627,7 @@ EXECUTE pruned(1500);
 EXECUTE pruned(-5);
 RESET plan_cache_mode;
 
--- Wrong result 7, rule 15: a scan is counted as one
+-- A scan is counted once in the statistics
 CREATE TABLE counted AS SELECT n AS k, repeat('x', 100) AS filler FROM generate_series(1, 5000) n;
 CREATE TABLE counted_dim AS SELECT 7 AS k;
 ANALYZE counted, counted_dim;
@@ -631,13 +635,13 @@ SELECT count(*) FROM counted JOIN counted_dim USING (k);
 SELECT pg_stat_force_next_flush() FROM generate_series(1, (current_setting('server_version_num')::int >= 150000)::int);
 SELECT seq_scan, seq_tup_read FROM pg_stat_user_tables WHERE relid = 'counted'::regclass;
 
--- An inner side without rows: nothing passes; without anything but NULL: likewise
+-- An inner side without rows, or with NULL keys only: nothing passes
 SELECT compare('SELECT f.id FROM facts f JOIN empty d USING (k)');
 SELECT compare('SELECT f.id, d.id FROM facts f LEFT JOIN empty d USING (k)');
 SELECT compare('SELECT f.id FROM facts f JOIN (SELECT * FROM dim WHERE k IS NULL) d USING (k)');
 SELECT compare('SELECT f.id FROM empty f JOIN dim d USING (k)');
 SELECT compare('SELECT f.id FROM facts f RIGHT JOIN (SELECT * FROM dim WHERE k IS NULL) d USING (k)');
--- more keys than fit the memory: no filter, the same rows
+-- more keys than join_filter_memory allows: no filter, the same rows
 SET bloomfilter.join_filter_memory = '64kB';
 CREATE TABLE many AS SELECT n AS id, n::int8 * 1000003 AS k FROM generate_series(1, 20000) n;
 ANALYZE many;
@@ -645,7 +649,7 @@ SELECT compare('SELECT a.id FROM many a JOIN many b USING (k)');
 SELECT compare('SELECT a.id FROM many a JOIN (SELECT k % 50 * 1000003 AS k FROM facts) b USING (k)');
 RESET bloomfilter.join_filter_memory;
 
--- Errors in the middle, caught and tried again
+-- Errors during execution, caught and retried
 CREATE FUNCTION fails_at(n int, at int) RETURNS int LANGUAGE plpgsql STABLE AS $$
 BEGIN
   IF n = at THEN
@@ -666,7 +670,7 @@ BEGIN
   END LOOP;
 END $$;
 SELECT * FROM retried();
--- cancelled
+-- cancellation
 CREATE FUNCTION cancelled() RETURNS text LANGUAGE plpgsql AS $$
 BEGIN
   PERFORM count(*) FROM facts f JOIN dim d USING (k) JOIN generate_series(1, 1000000000) n ON n = f.k;
@@ -678,7 +682,7 @@ SET statement_timeout = '300ms';
 SELECT cancelled();
 RESET statement_timeout;
 SELECT count(*) FROM facts f JOIN dim d USING (k);
--- a function that joins, called by a query that joins
+-- a function with a join, called by a query with a join
 CREATE FUNCTION nested(n int) RETURNS bigint LANGUAGE plpgsql STABLE AS $$
 BEGIN
   RETURN (SELECT count(*) FROM facts f JOIN dim d USING (k) WHERE d.k < n);
@@ -686,7 +690,7 @@ END $$;
 SELECT compare('SELECT f.id, nested(f.k) FROM facts f JOIN dim d USING (k)');
 SELECT compare('SELECT f.id, d.id FROM facts f JOIN (SELECT id, k, nested(k) AS n FROM dim) d ON f.k = d.k AND f.k > d.n');
 
--- Rule 16, wrong result 6: search_path does not matter
+-- Independence of search_path
 SET search_path = '';
 SELECT joins.filters('SELECT * FROM joins.facts JOIN joins.dim USING (k)') > 0 AS filtered;
 SELECT count(*) FROM joins.facts JOIN joins.dim USING (k);
@@ -698,7 +702,7 @@ SELECT compare('SELECT p.id FROM passing p JOIN dim d USING (k)');
 SELECT compare('SELECT f.id FROM facts f JOIN (SELECT * FROM passing WHERE id % 500 = 0) p USING (k)');
 DROP TABLE passing;
 
--- Only where they are expected to pay, and otherwise the plan is what it was
+-- Filters are placed only if enough rows are expected to be discarded; otherwise the plan is unchanged
 RESET bloomfilter.join_filter_min_rows;
 RESET bloomfilter.join_filter_max_share;
 SELECT filters('SELECT * FROM facts JOIN dim USING (k)') AS too_few_rows, filters('SELECT * FROM many JOIN (SELECT * FROM many WHERE id < 100) m USING (k)') AS enough,
@@ -708,7 +712,7 @@ FROM (VALUES ('SELECT * FROM facts JOIN dim USING (k)'), ('SELECT * FROM facts f
 SET bloomfilter.join_filter_min_rows = 0;
 SET bloomfilter.join_filter_max_share = 1;
 
--- Rule 17: prepared statements follow the setting
+-- Prepared statements follow the setting
 PREPARE kept AS SELECT count(*) FROM facts JOIN dim USING (k);
 SET plan_cache_mode = force_generic_plan;
 EXECUTE kept;
@@ -719,7 +723,7 @@ EXECUTE kept;
 SET bloomfilter.join_filter = on;
 SELECT filters('EXECUTE kept') > 0 AS filtered;
 EXECUTE kept;
--- filters need the library, not the extension: nothing fails without it, or with it elsewhere
+-- filters need the library, not the extension: they work without it, and with it in another schema
 BEGIN;
 SET LOCAL client_min_messages = warning;
 DROP EXTENSION bloomfilter CASCADE;

@@ -1,9 +1,9 @@
--- P1: no false negative, through any value that SQL calls equal
+-- P1: no false negatives, for any value that is equal in SQL
 
 CREATE SCHEMA keys;
 SET search_path = keys, public;
 
--- Run a query; its single value as text, or the error with its code, detail and hint.
+-- Runs a query and returns its single value as text, or the error with its SQLSTATE, detail and hint.
 CREATE FUNCTION outcome(query text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
   result text;
@@ -23,9 +23,9 @@ CREATE TYPE mood AS ENUM ('sad', 'ok', 'happy');
 CREATE DOMAIN good_mood AS mood CHECK (value <> 'sad');
 CREATE TYPE pair AS (a integer, b text);
 
--- The matrix of equality: every value on a line is equal to the others on it,
--- so each must be found in a filter of any other, and the hashes must agree.
--- Each class also has a line of a different value, which must differ.
+-- Equal values: every value on a line is equal to the others on it, so each must be
+-- found in a filter of any other, and their hashes must be equal.
+-- Each class also has a line with a different value, whose hash must differ.
 CREATE TABLE equal_values (class text, line int, expression text);
 INSERT INTO equal_values VALUES
   ('integer', 1, '5::int2'), ('integer', 1, '5::int4'), ('integer', 1, '5::int8'), ('integer', 1, '5::positive'),
@@ -94,7 +94,7 @@ INSERT INTO equal_values VALUES
   ('multirange(integer)', 1, 'int4multirange(int4range(1,3), int4range(3,5))'), ('multirange(integer)', 1, '''{[1,5)}''::int4multirange'),
   ('multirange(integer)', 2, '''{[1,2),[3,5)}''::int4multirange'), ('multirange(integer)', 3, '''{}''::int4multirange');
 
--- equal values: found in each other's filter, however it was made
+-- equal values are found in each other's filters, however these were built
 SELECT a.class, count(*) AS pairs,
        count(*) FILTER (WHERE outcome(format('SELECT bloom_contains(bloom_agg(%s), %s)', a.expression, b.expression)) <> 'true') AS agg_lost,
        count(*) FILTER (WHERE outcome(format('SELECT bloom_contains(bloom_agg(%s, 100, 0.001), %s)', a.expression, b.expression)) <> 'true') AS sized_lost,
@@ -105,24 +105,24 @@ SELECT a.class, count(*) AS pairs,
 FROM equal_values a JOIN equal_values b USING (class, line)
 GROUP BY a.class ORDER BY a.class COLLATE "C";
 
--- different values of a class: another hash
+-- different values of a class have different hashes
 SELECT a.expression, b.expression
 FROM equal_values a JOIN equal_values b ON a.class = b.class AND a.line < b.line
 WHERE outcome(format('SELECT bloom_hash(%s) <> bloom_hash(%s)', a.expression, b.expression)) <> 'true';
 
--- and the class is what the table says
+-- the class is the one in the table
 SELECT class, expression, outcome(format('SELECT (bloom_stats(bloom_agg(%s))).key_class', expression)) AS got
 FROM equal_values
 WHERE outcome(format('SELECT (bloom_stats(bloom_agg(%s))).key_class', expression)) <> class;
 
--- int8 has all its 64 bits
+-- all 64 bits of int8 are hashed
 SELECT count(DISTINCT bloom_hash(1 + (n::bigint << 32))) FROM generate_series(0, 9999) n;
 SELECT count(DISTINCT bloom_hash('epoch'::timestamptz + n * interval '4294.967296 s')) FROM generate_series(0, 9999) n;
 
--- text without trailing blanks: a padded literal finds the char(n) key
+-- text without trailing spaces: a padded literal finds the char(n) key
 SELECT bloom_contains(bloom_agg('ab'::char(5)), 'ab   '), bloom_contains(bloom_agg('ab'::char(5)), ' ab');
 
--- keys read from a table: short headers, compressed, out of line
+-- keys read from a table: with short headers, compressed, out of line
 CREATE TABLE stored (id int, plain text, squeezed text, outside text, small bytea, big bytea, tags text[], doc jsonb, r pair);
 ALTER TABLE stored ALTER outside SET STORAGE external, ALTER big SET STORAGE external;
 INSERT INTO stored SELECT n, 'key ' || n, repeat('key ' || n || ' ', 1000),
@@ -144,7 +144,7 @@ SELECT count(*) AS rows,
        count(*) FILTER (WHERE bloom_contains(pr, r) AND bloom_contains(pr, row(id, repeat('pair ' || id, 1000)))) AS pair
 FROM stored, f;
 
--- enums by their label: the type dropped and made again in another order
+-- enums are hashed by label: the type is dropped and created again in another order
 CREATE TABLE moods AS SELECT bloom_agg(m) AS f, bloom_agg(array[m]) AS a, bloom_agg(row(1, m)) AS r
   FROM unnest(array['sad', 'happy']::mood[]) m;
 DROP TYPE mood CASCADE;
@@ -152,13 +152,13 @@ CREATE TYPE mood AS ENUM ('happy', 'ok', 'sad');
 SELECT m, bloom_contains(f, m), bloom_contains(a, array[m]), bloom_contains(r, row(1, m))
 FROM moods, unnest(enum_range(null::mood)) m ORDER BY m;
 
--- a composite type that lost and gained a column
+-- a composite type with a dropped column
 CREATE TYPE shifting AS (a int, gone text, b text);
 CREATE TABLE shifted AS SELECT row(1, 'x', 'b')::shifting AS s;
 ALTER TYPE shifting DROP ATTRIBUTE gone;
 SELECT bloom_contains(bloom_agg(s), row(1, 'b'::text)) FROM shifted;
 
--- What cannot be kept is refused, when adding and when probing
+-- Unsupported keys are rejected, both when adding and when testing
 CREATE COLLATION ignoring (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
 CREATE TABLE odd (c text COLLATE ignoring, p point, reg regclass);
 INSERT INTO odd VALUES ('a', '(1,2)', 'pg_class');
@@ -183,7 +183,7 @@ SELECT outcome('SELECT bloom_agg(reg::text) IS NOT NULL FROM odd');
 SELECT outcome('SELECT bloom_agg(other_range(''a'', ''b''))');
 SELECT outcome('SELECT bloom_hash(''x''::cstring)');
 
--- citext is turned into text without a word: refused where it can be seen
+-- citext is implicitly cast to text: rejected where the cast is visible
 CREATE TABLE folded (c citext);
 INSERT INTO folded VALUES ('Key');
 CREATE DOMAIN folded_domain AS citext;
@@ -192,11 +192,11 @@ SELECT outcome('SELECT bloom_agg(c, 100) FROM folded');
 SELECT outcome('SELECT bloom_agg(c) OVER () FROM folded');
 SELECT outcome('SELECT bloom_agg(c::folded_domain) FROM folded');
 SELECT outcome('SELECT bloom_contains(bloom_agg(lower(c::text)), ''key'') FROM folded');
--- where the planner has removed the cast nothing can be seen (as the reference says); asking for citext is an error even so
+-- not recognized where the planner has removed the cast (see the reference); testing for a citext key is still an error
 SELECT outcome('SELECT (bloom_stats(bloom_agg((c::text || '''')::citext))).key_class FROM folded');
 SELECT outcome('SELECT (bloom_stats(bloom_agg(''Key''::citext))).key_class');
 SELECT outcome('SELECT bloom_contains(bloom_agg((c::text || '''')::citext), ''KEY''::citext) FROM folded');
--- functions take it as a class of its own, never as text
+-- functions treat it as a separate class, never as text
 SELECT outcome('SELECT bloom_contains(bloom_add(bloom_new(10), c), ''KEY''::citext) FROM folded');
 SELECT outcome('SELECT bloom_contains((SELECT bloom_agg(lower(c::text)) FROM folded), c) FROM folded');
 SELECT outcome('SELECT bloom_contains(bloom_agg(''key''), ''KEY''::citext)');
@@ -206,28 +206,28 @@ SELECT outcome('EXECUTE folded_probe(''KEY'')');
 -- literals and parameters without a type are text
 PREPARE untyped AS SELECT bloom_contains(bloom_agg('key'), $1), bloom_hash($2) = bloom_hash('b'::text), bloom_agg('key') @> $3;
 EXECUTE untyped('key', 'b', 'nothing');
--- in an array it keeps its type, and its own idea of equality
+-- in an array it keeps its type and its own equality
 SELECT bloom_contains(bloom_agg(array[c]), array['KEY']::citext[]) AS by_its_own_hash,
        (bloom_stats(bloom_agg(array[c]))).key_class FROM folded;
 
--- a deep nesting of types is hashed, a very deep one would be an error
+-- deeply nested types are hashed (extreme nesting would be an error)
 CREATE TYPE leaf AS (a int, b int[]);
 CREATE TYPE branch AS (a bigint, leaves leaf[]);
 SELECT bloom_hash(array[row(1, array[row(2, '{3}')]::leaf[])::branch]) = bloom_hash(array[row(1, array[row(2, '{3}')::leaf])::branch]) AS nested,
        bloom_hash(array[row(1, array[row(2, '{3}')]::leaf[])::branch]) <> bloom_hash(array[row(1, array[row(2, '{4}')]::leaf[])::branch]) AS differs,
        (bloom_stats(bloom_agg(array[row(1, array[row(2, '{3}')]::leaf[])::branch]))).key_class;
--- of an anonymous record inside of something else, nobody knows the columns
+-- an anonymous record inside another type: its columns are unknown
 SELECT outcome('SELECT bloom_hash(array[row(1, 2)])');
 SELECT outcome('SELECT bloom_hash(row(1, row(2, 3)))');
 
--- strings of which nobody can say when they are equal
+-- strings of indeterminate collation
 CREATE TABLE mixed (a text COLLATE ignoring, b text COLLATE "C");
 INSERT INTO mixed VALUES ('x', 'y');
 SELECT outcome('SELECT bloom_agg(coalesce(a, b)) FROM mixed');
 SELECT outcome('SELECT bloom_contains(bloom_new(10), coalesce(a, b)) FROM mixed');
 SELECT outcome('SELECT bloom_add_all(bloom_new(10), array[a, b]) FROM mixed');
 
--- a row type that is altered between two calls of one call site
+-- a row type that is altered between two calls from one call site
 CREATE TYPE altered AS (a text, b int);
 CREATE FUNCTION hash_altered(r altered) RETURNS bigint LANGUAGE plpgsql AS $$ BEGIN RETURN bloom_hash(r); END $$;
 BEGIN;
@@ -235,11 +235,11 @@ SELECT hash_altered(row('x', 1)) = bloom_hash(row('x'::text, 1)) AS before;
 ALTER TYPE altered ALTER ATTRIBUTE a TYPE int;
 SELECT hash_altered(row(7, 1)) = bloom_hash(row(7, 1)) AS after;
 COMMIT;
--- rows of alternating types: an error, since they are different classes
+-- rows of alternating types are an error, because their classes differ
 SELECT outcome('SELECT bloom_agg(CASE WHEN n % 2 = 0 THEN row(n) ELSE row(n::text) END) FROM generate_series(1, 4) n');
 SELECT bloom_contains(bloom_agg(CASE WHEN n % 2 = 0 THEN row(n) ELSE row(n::bigint) END), row(7)) AS same_class FROM generate_series(1, 1000) n;
 
--- enum names that look like something else
+-- enum names that look like other class names
 CREATE TYPE shade AS ENUM ('x');
 CREATE TYPE "shade[]" AS ENUM ('x');
 CREATE TYPE "A ""b" AS ENUM ('x');
@@ -247,7 +247,7 @@ SELECT (bloom_stats(bloom_agg(array['x']::shade[]))).key_class AS array, (bloom_
        (bloom_stats(bloom_agg('x'::"A ""b"))).key_class AS quoted;
 SELECT outcome($$SELECT bloom_contains(bloom_agg(array['x']::shade[]), 'x'::"shade[]")$$);
 
--- a class name longer than the format holds is cut, not lost
+-- a class name that is too long for the format is truncated
 SELECT bloom_contains(bloom_agg(r), r), length((bloom_stats(bloom_agg(r))).key_class)
 FROM (SELECT row(n, n + .5, n + .5, n + .5, n + .5, n + .5, n + .5, n + .5, n + .5, n + .5, n + .5, n + .5, n + .5, n + .5, n + .5, n + .5, n + .5, n + .5,
                  n + .5, n + .5, n + .5, n + .5, n + .5, n + .5, n + .5, n + .5, n + .5, n + .5, n + .5, n + .5, n + .5, n + .5, n + .5, n + .5, n + .5) AS r

@@ -1,10 +1,10 @@
--- bloom_missing and cuckoo_missing: those of an array that the filter certainly does not have
+-- bloom_missing and cuckoo_missing: the keys of an array that are definitely absent from the filter
 
 CREATE SCHEMA missing;
 SET search_path = missing, public;
 \pset null NULL
 
--- Run a query; its single value as text, or the error with its code, detail and hint.
+-- Runs a query and returns its single value as text, or the error with its SQLSTATE, detail and hint.
 CREATE FUNCTION outcome(query text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
   result text;
@@ -18,7 +18,7 @@ EXCEPTION WHEN OTHERS THEN
   RETURN concat_ws(E'\n-> ', sqlstate || ': ' || sqlerrm, nullif(detail, ''), nullif(hint, ''));
 END $$;
 
--- each once, in the order of its first appearance, without the nulls, in one dimension
+-- each key once, in order of first appearance, without NULLs, in one dimension
 SELECT bloom_missing(f, keys) AS bloom, cuckoo_missing(c, keys) AS cuckoo, bloom_missing(f, keys) IS DISTINCT FROM cuckoo_missing(c, keys) AS differ
 FROM (SELECT bloom_agg(n) AS f, cuckoo_agg(n) AS c FROM generate_series(1, 10) n) x,
      (VALUES (1, '{1,20,2,30,20}'::int[]), (2, '{30,NULL,20,NULL,30,30}'), (3, '{1,2,3}'), (4, '{NULL}'), (5, '{}'), (6, NULL), (7, '[5:6][0:1]={{40,1},{NULL,30}}')) v(line, keys)
@@ -26,7 +26,7 @@ ORDER BY line;
 SELECT bloom_missing(NULL, array[1]) AS null_filter, bloom_missing(bloom_new(10), array[3, 1, 3]) AS of_an_empty_filter,
        cuckoo_missing(cuckoo_new(10), '{}'::int[]) AS nothing_of_an_empty_filter, pg_typeof(bloom_missing(bloom_new(10), '{}'::date[])) AS type;
 
--- the type is that of the array, by value and by reference; a literal is an array of texts
+-- the result has the type of the array, passed by value or by reference; a literal is an array of texts
 CREATE DOMAIN positive AS int CHECK (value > 0);
 CREATE DOMAIN some_ints AS int[];
 CREATE TYPE colour AS ENUM ('red', 'green', 'blue');
@@ -38,12 +38,12 @@ SELECT bloom_missing(bloom_agg(array[1]), NULL::int[]) AS of_null, bloom_missing
        bloom_missing(bloom_agg('{"a":1}'::jsonb), array['{"a":1}', '{"a": 2}', '{"a":2}']::jsonb[]) AS documents,
        cuckoo_missing(cuckoo_agg(md5('1')::uuid), array[md5('1'), md5('2')]::uuid[]) AS uuids;
 
--- what SQL calls equal counts once: the first of them is what comes out
+-- of keys that are equal in SQL, the first is returned
 SELECT bloom_missing(bloom_agg(1.0), '{1.00,2.50,2.5,-0.0,0}'::numeric[]) AS numerics, bloom_missing(bloom_agg(0::float8), '{-0,NaN,NaN}'::float8[]) AS floats,
        bloom_missing(bloom_agg('1 mon'::interval), '{30 days,1 day,24 hours}'::interval[]) AS intervals, bloom_missing(bloom_agg('a'), '{"a ","b ",b}'::text[]) AS texts,
        bloom_missing(bloom_agg('a'), '{a,b}'::char(3)[]) AS padded;
 
--- a wrong class is an error, and so is what is no filter
+-- a key of the wrong class is an error, and so is a state that is not a filter
 SELECT outcome('SELECT bloom_missing(bloom_agg(1), array[''a''])');
 SELECT outcome('SELECT cuckoo_missing(cuckoo_agg(''a''::text), array[1])');
 SELECT outcome('SELECT bloom_missing(bloom_agg(1), array[1.5])');
@@ -52,7 +52,7 @@ CREATE AGGREGATE state(int) (SFUNC = bloom_agg_transition, STYPE = bloom);
 SELECT outcome('SELECT bloom_missing(state(1), array[1])');
 SELECT outcome('SELECT bloom_missing(state(1), ''{}''::int[])');
 
--- stored in every way, asked for few keys (by the slice) and for many (loaded): as bloom_contains says
+-- every storage option, with few keys (read in slices) and many (loaded): the same results as bloom_contains
 CREATE TABLE stored (name text, plain bloom, extended bloom, counted cuckoo);
 ALTER TABLE stored ALTER extended SET STORAGE extended;
 INSERT INTO stored SELECT 'inline', bloom_agg(n), bloom_agg(n), cuckoo_agg(n) FROM generate_series(1, 500) n
@@ -66,7 +66,7 @@ SELECT name, cardinality(keys) AS asked, cardinality(bloom_missing(plain, keys))
 FROM stored, (VALUES (array[77, 999999, 77, 999998, 999999]), (ARRAY(SELECT abs(bloom_hash(n) % 100000)::int FROM generate_series(1, 60000) n))) v(keys)
 ORDER BY name, cardinality(keys);
 
--- a variable of PL/pgSQL that is changed in place since 18
+-- a PL/pgSQL variable that is changed in place since 18
 DO $$
 DECLARE
   f bloom := bloom_new(100);
@@ -80,7 +80,7 @@ BEGIN
   ASSERT cardinality(fresh) BETWEEN 145 AND 151, cardinality(fresh);
 END $$;
 
--- the keys of any array: what is missing and what is contained make the array up
+-- for any array, the missing and the contained keys together are all of its keys
 SELECT count(*) AS arrays, count(*) FILTER (WHERE m <> e) AS wrong
 FROM (SELECT bloom_agg(n) AS f FROM generate_series(1, 100) n) x, generate_series(1, 500) seed,
 LATERAL (SELECT array_agg(CASE WHEN bloom_hash(seed * 1000 + i) % 11 <> 0 THEN abs(bloom_hash(seed * 1000 - i) % 200)::int END ORDER BY i) AS keys FROM generate_series(1, 1 + seed % 50) i) k,

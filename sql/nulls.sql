@@ -1,4 +1,4 @@
--- NULL and empty, crossed with everything
+-- NULL and empty arguments for every function
 
 \pset null NULL
 SELECT bloom_contains(null, 1) AS "null, key", bloom_contains(bloom_agg(1), null::int) AS "filter, null", bloom_contains(null, null::int) AS "null, null",
@@ -21,10 +21,10 @@ SELECT bloom_agg(null::int) = bloom_agg(null::text) AS of_no_class, bloom_cardin
        (bloom_stats(bloom_agg(null::int, 1000, 0.001))).capacity AS keeps_geometry, (bloom_stats(bloom_agg(null::oid, 1000, 0.001))).target_fpp;
 SELECT bloom_agg(n, null) = bloom_agg(n) AS null_capacity, bloom_agg(n, null, 0.01) = bloom_agg(n) AS default_fpp FROM generate_series(1, 100) n;
 
--- existence check on an empty set keeps nothing
+-- a prefilter built from no rows keeps no rows
 SELECT count(*) FROM generate_series(1, 1000) k WHERE bloom_contains((SELECT bloom_agg(n) FROM generate_series(1, 1000) n WHERE false), k);
 
--- the array of answers, as the server makes one: every length and place of nulls
+-- result arrays are like those that the server builds: every length and position of NULLs
 WITH f AS (SELECT bloom_agg(k) AS f FROM generate_series(1, 9, 2) k)
 SELECT bool_and(bloom_contains_each(f, keys) = answers AND array_send(bloom_contains_each(f, keys)) = array_send(answers)) AS same, count(*)
 FROM f, generate_series(1, 70) n, generate_series(1, 12) m,

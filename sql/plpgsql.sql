@@ -1,5 +1,5 @@
--- Filters as variables of PL/pgSQL (in place since PostgreSQL 18; the results
--- are the same before)
+-- Filters in PL/pgSQL variables (changed in place since PostgreSQL 18; the results
+-- are the same in older versions)
 
 CREATE SCHEMA plpgsql;
 SET search_path = plpgsql, public;
@@ -15,7 +15,7 @@ BEGIN
     f := bloom_add(f, i);
     IF i % 500 = 0 THEN
       ASSERT bloom_contains(f, i) AND bloom_contains(f, 1), 'a key is lost';
-      g := f;                                   -- a copy, not another name
+      g := f;                                   -- a copy, not a reference
       g := bloom_add(g, -i);
       ASSERT bloom_contains(g, -i) AND bloom_cardinality(g) >= bloom_cardinality(f), 'the copy lacks its key';
     END IF;
@@ -24,17 +24,17 @@ BEGIN
   ASSERT bloom_contains_all(f, ARRAY(SELECT generate_series(1, 3000))), 'a key is lost';
   ASSERT bloom_cardinality(f) BETWEEN 2900 AND 3100;
 
-  -- what is already in an expanded object: asked, printed, compared, merged
+  -- an expanded object is tested, printed, compared and merged
   f := bloom_add_all(f, ARRAY[-1, -2, NULL]);
   ASSERT f @> -2 AND f::text::bloom = f AND bloom_contains(f | bloom_agg(5), -1);
   ASSERT (bloom_stats(f)).capacity = 3000;
 
-  -- NULL keys and a key computed from the filter itself
+  -- NULL keys, and a key computed from the filter itself
   f := bloom_add(f, NULL::int);
   f := bloom_add(f, bloom_cardinality(f)::int + 1000000);
   before := f;
 
-  -- an error changes nothing
+  -- an error leaves the variable unchanged
   BEGIN
     f := bloom_add(f, 'text');
     ASSERT false, 'a key of another class was taken';
@@ -54,7 +54,7 @@ BEGIN
   ASSERT small = bloom_add_all(bloom_new(10), ARRAY['c', 'b', 'a']);
 END $$;
 
--- adding and asking in turn, across the change from a list to lines
+-- adding and testing in turn, across the change from a list to lines
 DO $$
 DECLARE
   f bloom := bloom_new(20000);
@@ -70,7 +70,7 @@ BEGIN
   END LOOP;
 END $$;
 
--- a function that builds, and a table that keeps what it built
+-- a function that builds a filter, and a table that stores it
 CREATE FUNCTION fold(keys text[]) RETURNS bloom LANGUAGE plpgsql AS $$
 DECLARE
   f bloom := bloom_new(100);
@@ -85,7 +85,7 @@ CREATE TABLE folded_filters AS SELECT fold(array['x', 'y']) AS f;
 UPDATE folded_filters SET f = bloom_add(f, 'z');
 SELECT f = bloom_add_all(bloom_new(100), array['x', 'y', 'z']) AS same, bloom_contains_each(f, array['x', 'z', 'q']) FROM folded_filters;
 
--- an error or a cancel that is caught leaves the filter as it was
+-- an error or cancellation that is caught leaves the filter unchanged
 DO $$
 DECLARE
   f bloom := bloom_new(1, 0.01, 1);
@@ -133,7 +133,7 @@ BEGIN
 END $$;
 RESET statement_timeout;
 
--- a change by many keys happens whole or not at all.  Here the filter cannot grow: the next layer would be too large
+-- adding many keys is all or nothing.  Here the filter cannot grow, because the next layer would be too large
 DO $$
 DECLARE
   f bloom := bloom_new(3000000, 0.001, growth => 100);
@@ -152,7 +152,7 @@ BEGIN
     END;
   END LOOP;
   ASSERT failures > 2, 'the filter was never full';
-  -- but what is there already needs no room
+  -- keys that are already present need no space
   f := bloom_add_all(f, ARRAY[0, 300000, 300001]);
   ASSERT f = before, 'keys that were there changed the filter';
 END $$;

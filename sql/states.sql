@@ -1,9 +1,9 @@
--- States of aggregates: how they travel, who accepts them, and that the plan does not matter
+-- Aggregate states: transfer, functions that accept them, independence of the plan
 
 CREATE SCHEMA states;
 SET search_path = states, public;
 
--- Run a query; its single value as text, or the error with its code, detail and hint.
+-- Runs a query and returns its single value as text, or the error with its SQLSTATE, detail and hint.
 CREATE FUNCTION outcome(query text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
   result text;
@@ -17,7 +17,7 @@ EXCEPTION WHEN OTHERS THEN
   RETURN concat_ws(E'\n-> ', sqlstate || ': ' || sqlerrm, nullif(detail, ''), nullif(hint, ''));
 END $$;
 
--- Does the plan of a query have a line that matches?
+-- Tests whether a line of a query's plan matches a pattern.
 CREATE FUNCTION plan_has(query text, pattern text) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
   line text;
@@ -30,8 +30,8 @@ BEGIN
   RETURN false;
 END $$;
 
--- Aggregates without our final function let states out: raw ones, which a table can even
--- store (small, with a short header, compressed, out of line), and expanded objects.
+-- Aggregates without our final function return states: raw ones, which can even be stored
+-- in a table (small, with a short header, compressed, out of line), and expanded objects.
 CREATE AGGREGATE bloom_state(int) (SFUNC = bloom_agg_transition, STYPE = bloom);
 CREATE AGGREGATE bloom_state(int, bigint) (SFUNC = bloom_agg_transition, STYPE = bloom);
 CREATE AGGREGATE cuckoo_state(int) (SFUNC = cuckoo_agg_transition, STYPE = cuckoo);
@@ -41,7 +41,7 @@ CREATE TABLE states (size int, f bloom, c cuckoo);
 ALTER TABLE states ALTER f SET STORAGE extended, ALTER c SET STORAGE extended;
 INSERT INTO states SELECT size, bloom_state(n), cuckoo_state(n) FROM (VALUES (0), (5), (300), (2100), (20000)) s(size) LEFT JOIN generate_series(1, 20000) n ON n <= size GROUP BY size;
 
--- every function refuses them, raw and as unfinished values, with one error
+-- every function rejects them, raw and as unfinished values, with the same error
 CREATE TABLE calls (call text);
 INSERT INTO calls VALUES
   ('bloom_contains(f, 1)'), ('f @> 1'), ('bloom_contains_any(f, ''{1}''::int[])'), ('bloom_contains_all(f, ''{1}''::int[])'), ('bloom_contains_each(f, ''{1}''::int[])'),
@@ -57,14 +57,14 @@ LATERAL (SELECT outcome(format('SELECT (%s)::text FROM (SELECT %s AS f, %s AS c 
 GROUP BY form, outcome ORDER BY form, outcome;
 SELECT outcome('SELECT bloom_contains(bloom_state(n), 1) FROM generate_series(1, 20000) n') AS object;
 
--- output and send write what the input and combine functions take; the final function makes the filter
+-- the input and combine functions accept what output and send write; the final function builds the filter
 CREATE TABLE travelled (LIKE states);
 INSERT INTO travelled SELECT size, f::text::bloom, c::text::cuckoo FROM states;
 SELECT size, bool_and(same_text) AS same_text, bool_and(b = (SELECT bloom_agg(n) FROM generate_series(1, size) n) AND k = (SELECT cuckoo_agg(n) FROM generate_series(1, size) n)) AS same_filter
 FROM (SELECT s.size, s.f::text = t.f::text AND s.c::text = t.c::text AS same_text, m.b, m.k FROM states s JOIN travelled t USING (size),
       LATERAL (SELECT bloom_merge_states(x.f) AS b, cuckoo_merge_states(x.c) AS k FROM (VALUES (s.f, s.c)) x(f, c)
                UNION ALL SELECT bloom_merge_states(x.f), cuckoo_merge_states(x.c) FROM (VALUES (t.f, t.c)) x(f, c)) m) x GROUP BY size ORDER BY size;
--- in any mixture of forms; counts add up
+-- any mixture of forms; counts are added
 SELECT b = (SELECT bloom_agg(n) FROM generate_series(1, 20000) n) AS bloom, cuckoo_count(k, 3) AS copies, cuckoo_count(k, 299) AS fewer, cuckoo_count(k, 20000) AS fewest
 FROM (SELECT bloom_merge_states(f) AS b, cuckoo_merge_states(c) AS k FROM (SELECT * FROM states UNION ALL SELECT * FROM travelled ORDER BY 1 DESC) x) m;
 SELECT b = (SELECT bloom_agg(n) FROM generate_series(1, 20000) n) AS bloom, cuckoo_count(k, 3) AS copies
@@ -72,7 +72,7 @@ FROM (SELECT bloom_merge_states(f) AS b, cuckoo_merge_states(c) AS k FROM (SELEC
 SELECT outcome($$SELECT bloom_merge_states(f) FROM (SELECT bloom_state(1, 10) AS f UNION ALL SELECT bloom_state(1, 11)) x$$) AS other_parameters;
 SELECT split_part(outcome('SELECT bloom_merge_states(bloom_new(10, max_layers => 3))'), ':', 1) AS rotating, split_part(outcome('SELECT bloom_merge_states(bloom_new(10, growth => 0))'), ':', 1) AS fixed;
 
--- a raw state that was damaged in the table is refused or harmless, whatever is wrong with it
+-- a raw state that was damaged in the table is rejected or harmless
 CREATE FUNCTION raw(bloom) RETURNS bytea AS 'byteasend' LANGUAGE internal IMMUTABLE STRICT;
 CREATE TABLE damaged (f bytea);
 INSERT INTO damaged SELECT overlay(raw(f) placing set_byte('\x00', 0, (get_byte(raw(f), place) + change) % 256) from place + 1) FROM states, generate_series(0, 60) place, (VALUES (1), (127), (255)) v(change) WHERE size = 5;
@@ -83,7 +83,7 @@ FROM damaged, (VALUES ('bloom_cardinality(bloom_merge_states(f)) >= 0'), ('bloom
 LATERAL (SELECT outcome(format('SELECT %s FROM states.damaged WHERE ctid = %L', expression, damaged.ctid))) o(message) GROUP BY 1 ORDER BY 1;
 DROP TABLE damaged;
 
--- a transition or combine function begins with NULL or goes on with its own state
+-- a transition or combine function accepts only NULL or its own state
 SELECT bloom_add_all(bloom_new(1000), array_agg(n)) AS beginning FROM generate_series(1, 600) n \gset
 CREATE AGGREGATE go_on(int) (SFUNC = bloom_agg_transition, STYPE = bloom, FINALFUNC = bloom_agg_final, INITCOND = :'beginning');
 CREATE AGGREGATE merge_on(bloom) (SFUNC = bloom_agg_combine, STYPE = bloom, FINALFUNC = bloom_agg_final, INITCOND = :'beginning');
@@ -93,7 +93,7 @@ SELECT split_part(outcome('SELECT bloom_agg_transition(NULL::bloom, 1)'), E'\n',
 DROP AGGREGATE go_on(int);
 DROP AGGREGATE merge_on(bloom);
 
--- crafted unfinished values: a capacity that no filter can have is an error of size, at the end
+-- crafted unfinished values: an impossible capacity is a size error in the final function
 CREATE FUNCTION unfinished(kind text, capacity bigint, keys bigint[], count int) RETURNS text LANGUAGE sql AS $$
   SELECT encode(decode(CASE kind WHEN 'bloom' THEN '4246' ELSE '4346' END || '0101010102007b14ae47e17a843f00000000' ||
     (SELECT string_agg(lpad(to_hex(capacity >> (8 * i) & 255), 2, '0'), '' ORDER BY i) FROM generate_series(0, 5) i) || '00' || CASE kind WHEN 'bloom' THEN '01' ELSE '03' END ||
@@ -104,11 +104,11 @@ SELECT outcome(format('SELECT bloom_merge_states(f) FROM (SELECT %L::bloom AS f)
 SELECT outcome(format('SELECT cuckoo_merge_states(f) FROM (SELECT %L::cuckoo AS f) x', replace(unfinished('cuckoo', 1::bigint << 40, '{1,2,3}', 255), E'\n', ''))) AS cuckoo;
 SELECT outcome(format('SELECT cuckoo_merge_states(f) FROM (SELECT %L::cuckoo AS f UNION ALL SELECT %1$L) x', replace(unfinished('cuckoo', 1::bigint << 40, '{1,2,3}', 255), E'\n', ''))) LIKE '54000:%' AS twice;
 SELECT (bloom_stats(bloom_merge_states(f::bloom))).capacity, bloom_cardinality(bloom_merge_states(f::bloom)) AS keys FROM (SELECT replace(unfinished('bloom', 10, '{1,2,3}', 0), E'\n', '') AS f) x;
--- unfinished lines have the size that an aggregate gives them
+-- unfinished lines must have the size that an aggregate uses
 SELECT outcome($$SELECT f & f FROM (SELECT 'QkYBAQEBAgCN7bWg98awPgQAAAAAAAAAAAAmAgAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA'::bloom f) x$$);
 
--- The plan does not matter, however many more keys there are than declared: <= 2x the target,
--- and no error for layers.  70 partitions of 900 keys with a capacity of 1000 had needed 65 layers.
+-- With any plan and any number of keys beyond the declared capacity: at most twice the target fpp,
+-- and no error for the number of layers.  70 partitions of 900 keys with a capacity of 1000 once needed 65 layers.
 CREATE TABLE parts (part int, k int) PARTITION BY LIST (part);
 SELECT format('CREATE TABLE parts_%s PARTITION OF parts FOR VALUES IN (%s)', p, p) FROM generate_series(1, 70) p \gexec
 INSERT INTO parts SELECT n % 70 + 1, n FROM generate_series(1, 63000) n;
@@ -128,10 +128,10 @@ SELECT mode, greatest((bloom_stats(f)).layers, (bloom_stats(g)).layers) <= 8 AS 
 FROM fed, LATERAL (SELECT count(*) FILTER (WHERE NOT bloom_contains(f, n) OR NOT bloom_contains(g, n::oid)) AS lost,
                           greatest(avg(bloom_contains(f, -n)::int), avg(bloom_contains(g, (n + 1000000)::oid)::int)) AS measured FROM generate_series(1, 63000) n) m ORDER BY mode DESC;
 
--- the smallest capacities, at any target: no layer is given more than it is made for
+-- the smallest capacities, at any target: no layer exceeds its capacity
 SELECT count(*) AS filters, count(*) FILTER (WHERE bloom_fpp(f) > 2.2 * p) AS overfull, count(*) FILTER (WHERE f::text::bloom <> f) AS differ
 FROM (VALUES (0.1::float8), (0.01), (0.001), (1e-6)) t(p), generate_series(1, 6) capacity, generate_series(1, 40) size, LATERAL (SELECT bloom_agg(n, capacity, p) AS f FROM generate_series(1, size) n) x;
--- parts of very different sizes, one of them overfed by itself
+-- parts of very different sizes, one of which alone exceeds the capacity
 CREATE TABLE uneven (part int, k int) PARTITION BY LIST (part);
 CREATE TABLE uneven_1 PARTITION OF uneven FOR VALUES IN (1);
 CREATE TABLE uneven_2 PARTITION OF uneven FOR VALUES IN (2);
@@ -143,16 +143,16 @@ SELECT capacity, bloom_contains_all(f, ARRAY(SELECT k FROM uneven)) AS all_found
 FROM (VALUES (1000), (10000), (100000), (750000)) v(capacity), LATERAL (SELECT bloom_agg(k, capacity) AS f FROM uneven) x;
 RESET ALL;
 SET search_path = states, public;
--- any number of parts: 150 states of several layers each, of sizes that all differ
+-- any number of parts: 150 states of several layers each, all of different sizes
 SELECT (bloom_stats(f)).layers <= 64 AS few_layers, bloom_contains_all(f, ARRAY(SELECT generate_series(1, 150 * 151 / 2 * 7))) AS all_found, f::text::bloom = f AS same_text
 FROM (SELECT bloom_merge_states(f ORDER BY p) AS f FROM (SELECT p, bloom_agg(n, 5) AS f FROM generate_series(1, 150) p, generate_series((p - 1) * p / 2 * 7 + 1, p * (p + 1) / 2 * 7) n GROUP BY p) x) y;
 
--- the smallest capacities: layers of several capacities have one shape there, and states keep theirs
+-- the smallest capacities: layers of several capacities have the same shape, and states keep their capacity
 SELECT count(*) AS merged, count(*) FILTER (WHERE NOT bloom_contains_all(f, ARRAY(SELECT generate_series(1, 20 * size)))) AS lost
 FROM generate_series(1, 4) capacity, (VALUES (0.5::float8), (0.1), (0.01)) t(p), generate_series(1, 12) size,
 LATERAL (SELECT bloom_merge_states(f ORDER BY part) AS f FROM (SELECT part, bloom_agg((part - 1) * size + n, capacity, p) AS f FROM generate_series(1, 20) part, generate_series(1, size) n GROUP BY part) x) y;
 
--- groups in every way in which states are merged: Gather, Gather Merge over a sort, a Finalize that spills
+-- groups with every way of merging states: Gather, Gather Merge over a sort, a Finalize step that spills
 CREATE TABLE grouped AS SELECT n % 3000 AS g, n FROM generate_series(1, 90000) n;
 INSERT INTO grouped SELECT -1, n FROM generate_series(1, 30000) n;
 ALTER TABLE grouped SET (parallel_workers = 2);
@@ -171,12 +171,12 @@ SELECT count(*) AS groups, count(*) FILTER (WHERE s.a = f.a AND s.b = f.b AND s.
 RESET ALL;
 SET search_path = states, public;
 
--- windows of rows: the final function leaves the state as it was, also past the declared capacity
+-- window frames: the final function leaves the state intact, even beyond the declared capacity
 SELECT count(*) FILTER (WHERE NOT bloom_contains(f, n) OR NOT bloom_contains(f, 1) OR NOT cuckoo_contains(c, n)) AS lost, max((bloom_stats(f)).layers) AS layers
 FROM (SELECT n, bloom_agg(n, 20) OVER w AS f, cuckoo_agg(n, 20) OVER w AS c FROM generate_series(1, 400) n WINDOW w AS (ORDER BY n ROWS UNBOUNDED PRECEDING)) x;
 
--- Unions and sums do not depend on the order of their arguments.  Of two filters without keys the
--- one for more keys is kept, then the one of more bits, then of larger growth.
+-- Unions and sums do not depend on the order of their arguments.  Of two filters without keys,
+-- the result is the one for more keys, then the one with more bits, then the one with the larger growth.
 CREATE TABLE various (name text, f bloom);
 INSERT INTO various VALUES ('empty', bloom_new(10, 0.1)), ('empty, other growth', bloom_new(10, 0.1, growth => 3)), ('empty, fixed', bloom_new(10, 0.1, growth => 0)), ('empty, larger', bloom_new(1000)),
   ('empty, had keys', (SELECT bloom_agg(1, 12)) & (SELECT bloom_agg(4, 12))), ('empty, rotating', bloom_new(10, 0.1, max_layers => 3)), ('no rows', (SELECT bloom_agg(n) FROM generate_series(1, 0) n));

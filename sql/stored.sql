@@ -1,10 +1,10 @@
--- Filters kept in tables: the right answer however they are stored, and few
--- buffers for it
+-- Filters stored in tables: correct results with every storage option, and few
+-- buffers per lookup
 
 CREATE SCHEMA stored;
 SET search_path = stored, public;
 
--- Run a query; its single value as text, or the error with its code, detail and hint.
+-- Runs a query and returns its single value as text, or the error with its SQLSTATE, detail and hint.
 CREATE FUNCTION outcome(query text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
   result text;
@@ -35,12 +35,12 @@ INSERT INTO made
   UNION ALL SELECT 'layers and lists', bloom_agg(n) FILTER (WHERE n <= 15000) | bloom_agg(n, 500000) FILTER (WHERE n > 15000), 20000 FROM generate_series(1, 20000) n
   UNION ALL SELECT 'empty', bloom_new(100000), 0;
 
--- every way to store each; composites and arrays are stored as a whole
+-- every storage option; composites and arrays are stored as a whole
 CREATE TABLE ways (name text, plain bloom, main bloom, extended bloom, in_array bloom[], in_row holder);
 ALTER TABLE ways ALTER main SET STORAGE main, ALTER extended SET STORAGE extended;
 INSERT INTO ways SELECT name, f, f, f, array[NULL, f], row(name, f)::holder FROM made;
 
--- the truth is what a flat filter answers; probe each often enough to be loaded
+-- compare with a flat filter; each filter is probed often enough to be loaded
 CREATE TABLE answers AS
   SELECT name, n, bloom_contains(flat, n) AS answer, n <= highest AS added
   FROM (SELECT name, f::text::bloom AS flat, highest FROM made) m, generate_series(1, 40000, 61) n;
@@ -49,16 +49,16 @@ SELECT name, count(*) AS wrong FROM ways JOIN answers USING (name)
 WHERE bloom_contains(plain, n) <> answer OR bloom_contains(main, n) <> answer OR bloom_contains(extended, n) <> answer
    OR bloom_contains(in_array[2], n) <> answer OR bloom_contains((in_row).f, n) <> answer GROUP BY name;
 
--- the same with another filter in each row, so that none is loaded
+-- the same with a different filter in each row, so that none is loaded
 SELECT count(*) AS wrong FROM (SELECT * FROM ways JOIN answers USING (name) ORDER BY n, name) x
 WHERE bloom_contains(plain, n) <> answer OR bloom_contains(main, n) <> answer OR bloom_contains(extended, n) <> answer
    OR bloom_contains(in_array[2], n) <> answer OR bloom_contains((in_row).f, n) <> answer;
 
--- and with a few rows each, back and forth over the threshold
+-- and with a few rows each, on both sides of the threshold
 SELECT count(*) AS wrong FROM (SELECT * FROM ways JOIN answers USING (name) ORDER BY n / 700, name, n) x
 WHERE bloom_contains(plain, n) <> answer OR bloom_contains(extended, n) <> answer;
 
--- a filter that is updated between two probes of one call site
+-- a filter that is updated between two probes from one call site
 CREATE FUNCTION watch() RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
   seen text := '';
@@ -71,7 +71,7 @@ BEGIN
 END $$;
 SELECT watch() AS zeros;
 
--- a wrong class is an error by slices, too, and so is one that only the header tells
+-- a key of the wrong class is also an error when reading slices, even if only the header shows it
 CREATE TABLE wrong_class AS SELECT bloom_agg(n::text) AS texts, bloom_agg(n::numeric) AS numerics, bloom_agg(array[n]) AS arrays FROM generate_series(1, 5000) n;
 SELECT outcome('SELECT bloom_contains(texts, 1) FROM wrong_class');
 SELECT outcome('SELECT bloom_contains(numerics, 1) FROM wrong_class');
@@ -80,7 +80,7 @@ SELECT outcome('SELECT bloom_contains_any(arrays, array[1]) FROM wrong_class');
 SELECT bool_and(bloom_contains(texts, n::text) AND bloom_contains(numerics, n::numeric) AND bloom_contains(arrays, array[n])) AS found
 FROM wrong_class, generate_series(1, 5000, 333) n;
 
--- one key against many stored filters of 1.2 MB: buffers for each
+-- one key tested against many stored filters of 1.2 MB: buffers per filter
 CREATE TABLE large (id int, i bloom, t numeric, n bloom, l bloom);
 INSERT INTO large SELECT g, i, g, n, l FROM generate_series(1, 20) g,
   (SELECT bloom_agg(k) AS i, bloom_agg(k::numeric) AS n, bloom_agg(k, 20000000) FILTER (WHERE k <= 150000) AS l FROM generate_series(1, 1000000) k) f;
@@ -96,7 +96,7 @@ SELECT buffers('SELECT id FROM large WHERE bloom_contains(i, -5)') / 20.0 <= 5 A
        buffers('SELECT id FROM large WHERE bloom_contains(l, -5)') / 20.0 <= 13 AS list,
        buffers('SELECT id FROM large WHERE bloom_cardinality(i) < 0') / 20.0 > 150 AS whole;
 
--- arrays: ANY, ALL and each, as SQL has them for NULL and {}
+-- arrays: any, all and each, with the SQL semantics for NULL and {}
 \pset null NULL
 SELECT keys, bloom_contains_any(f, keys) AS "any", bloom_contains_all(f, keys) AS "all", bloom_contains_each(f, keys) AS "each"
 FROM (SELECT bloom_agg(n) AS f FROM generate_series(1, 10) n) x,
@@ -116,7 +116,7 @@ SELECT f @> 5 AS int4, f @> 5::bigint AS int8, f @> 5000 AS missing, t @> 'five'
 FROM (SELECT bloom_agg(n) AS f FROM generate_series(1, 10) n) x, (SELECT bloom_agg('five') AS t) y;
 SELECT count(*) FROM ways WHERE plain @> 20000;
 
--- counts: of one stored filter again and again, and of another one in each row; keys 1 to 100 were added three times
+-- counts: of one stored filter repeatedly, and of a different one in each row; keys 1 to 100 were added three times
 CREATE TABLE counted AS
   SELECT i, cuckoo_add_all(cuckoo_add_all(cuckoo_agg(n + i * 100000), ARRAY(SELECT generate_series(1, 100))), ARRAY(SELECT generate_series(1, 100) UNION ALL SELECT generate_series(1, 100))) AS f
   FROM generate_series(0, 3) i, generate_series(1, 20000) n GROUP BY i;
@@ -127,7 +127,7 @@ SELECT count(*) FILTER (WHERE cuckoo_count(f, key) < CASE WHEN key <= 100 THEN 3
 FROM (SELECT f, key FROM counted, LATERAL (SELECT generate_series(1, 50) UNION ALL SELECT generate_series(101, 150) + i * 100000) k(key) ORDER BY key % 1000, i OFFSET 0) x;
 DROP TABLE counted;
 
--- bytes that were damaged in the table, where no validator looks: the table of a cuckoo filter holds more than it says
+-- bytes damaged in the table, after validation: a cuckoo table holds more keys than its header says
 CREATE TABLE damaged (f bytea);
 ALTER TABLE damaged ALTER f SET STORAGE external;
 INSERT INTO damaged SELECT set_byte(set_byte(cuckoo_agg(n)::bytea, 68, 200), 69, 0) FROM generate_series(1, 20000) n;
@@ -137,7 +137,7 @@ SELECT outcome('SELECT cuckoo_merge(f, f)::text IS NULL FROM damaged');
 SELECT cuckoo_contains(f, 1) AS still_readable FROM damaged;
 DROP TABLE damaged;
 
--- or a filter of one type has become one of the other: functions that take it apart refuse it
+-- a filter stored as one type but of the other: functions that unpack it reject it
 CREATE TABLE damaged (name text, f bytea, g bytea);
 INSERT INTO damaged SELECT 'list', set_byte(bloom_add(bloom_new(1000), 1)::bytea, 0, 67), set_byte(cuckoo_add(cuckoo_new(1000), 1)::bytea, 0, 66);
 INSERT INTO damaged SELECT 'other', cuckoo_agg(n)::bytea, bloom_agg(n)::bytea FROM generate_series(1, 3000) n;

@@ -3,7 +3,7 @@
 CREATE SCHEMA travel;
 SET search_path = travel, public;
 
--- Run a query; its single value as text, or the error with its code, detail and hint.
+-- Runs a query and returns its single value as text, or the error with its SQLSTATE, detail and hint.
 CREATE FUNCTION outcome(query text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
   result text;
@@ -17,7 +17,7 @@ EXCEPTION WHEN OTHERS THEN
   RETURN concat_ws(E'\n-> ', sqlstate || ': ' || sqlerrm, nullif(detail, ''), nullif(hint, ''));
 END $$;
 
--- Reproducible keys: k is text, i all of bigint's range.
+-- Reproducible keys: k is text, i covers the whole range of bigint.
 CREATE TABLE keys AS
   SELECT n, md5(n::text) AS k,
          ('x' || substr(md5(n::text), 1, 16))::bit(64)::bigint AS i
@@ -37,7 +37,7 @@ CREATE TABLE filters AS
 
 SELECT name, f::text::bloom = f AS text, f::bytea::bloom = f AS bytea FROM filters ORDER BY name;
 
--- COPY, text and binary
+-- COPY in text and binary format
 \copy filters TO 'results/filters.txt'
 \copy filters TO 'results/filters.bin' WITH (FORMAT binary)
 CREATE TABLE copied (name text, f bloom);
@@ -48,7 +48,7 @@ SELECT filters.name, count(*), bool_and(copied.f = filters.f) AS same FROM filte
 -- the text form has no backslashes and nothing to escape
 SELECT bool_and(f::text ~ '^[A-Za-z0-9+/]+=*$') FROM filters;
 
--- binary rows that are not filters are refused, and nothing is kept of the rest
+-- binary rows that are not filters are rejected, and COPY keeps no other rows
 CREATE TABLE raw AS SELECT name, f::bytea AS f FROM filters UNION ALL SELECT 'bad', set_byte(f::bytea, 16, 7) FROM filters WHERE name = 'list';
 \copy (SELECT * FROM raw WHERE name <> 'bad') TO 'results/raw.bin' WITH (FORMAT binary)
 \copy (SELECT * FROM raw) TO 'results/bad.bin' WITH (FORMAT binary)
@@ -58,7 +58,7 @@ SELECT count(*) AS after_bad FROM received;
 \copy received FROM 'results/raw.bin' WITH (FORMAT binary)
 SELECT count(*) AS received, bool_and(received.f = filters.f) AS same FROM received JOIN filters USING (name);
 
--- every storage of a column
+-- every storage option of a column
 CREATE TABLE kept (name text, external bloom, main bloom, extended bloom, plain_array bloom[]);
 ALTER TABLE kept ALTER main SET STORAGE main, ALTER extended SET STORAGE extended;
 INSERT INTO kept SELECT name, f, f, f, array[f, null, f] FROM filters;

@@ -2,24 +2,24 @@
  * aggregate.c
  *		The aggregates bloom_agg and cuckoo_agg(key [, capacity [, fpp]]).
  *
- * There may be a million groups of ten keys or one of a hundred million, so a
- * state has two forms: a list of hashes in a plain palloc'd chunk, and beyond
- * STATE_MAX_FLAT bytes an expanded object, which is a memory context of its own.
- * (A context for each group would be slow: hash aggregation adds up the memory of
- * all of them for every new group.)  Neither is a finished filter; the final
- * function makes that, and leaves the state as it was.
+ * There may be a million groups of ten keys or one group of a hundred million, so a
+ * state has two forms: a small state is a list of hashes in a palloc'd chunk, and a
+ * large one, beyond STATE_MAX_FLAT bytes, is an expanded object with a memory
+ * context.  (A context per group would be slow: hash aggregation sums the memory of
+ * all contexts for every new group.)  Neither is a finished filter.  The final
+ * function makes one, and leaves the state as it is.
  *
- * The aggregates over the common types have the filter type itself as their
- * transition type, because Citus splits only such aggregates between workers
- * and coordinator; its calls bring neither fn_expr nor a lasting fn_extra, so
- * the transition functions do without.  The aggregates over anyelement have
- * `internal`.  The states are the same; the difference is who copies and
- * frees them: nodeAgg does for the former, we do for the latter.
+ * The aggregates over common types have the filter type as their transition type,
+ * because Citus splits only such aggregates between workers and coordinator.  Its
+ * calls pass no fn_expr and keep no fn_extra, so these transition functions use
+ * neither.  The aggregates over anyelement have the transition type `internal`.
+ * The states are the same, but nodeAgg copies and frees the former, and this file
+ * the latter.
  *
- * A state can be on its way to be merged with others: a partial aggregate of
- * PostgreSQL's, or Citus's.  Its parts may be too many keys for the declared
- * capacity only when put together, and bits cannot be taken apart again.  So such
- * a state stays a list of hashes for up to PARTIAL_LIST of them.
+ * A partial state, of a parallel query or of Citus, will be merged with others.  All
+ * parts together may exceed the declared capacity when no single one does, and
+ * bits cannot be split into layers afterwards.  So a partial state stays a list for
+ * up to PARTIAL_LIST hashes.
  */
 #include "compat.h"
 
@@ -33,11 +33,16 @@
 
 #include "aggregate.h"
 #include "builder.h"
+#include "core/query.h"
 
 /*
- * A small state.  It looks like a value of the filter type, so the server may
- * copy it, shorten its header, and even store it; whoever finds one in such a
- * place checks it first: check_state.
+ * A small state.  It is a varlena of the filter type, so the server may copy it,
+ * shorten its header or store it.  A state that comes from a tuple is checked
+ * by aggregate_check_state.
+ *
+ * This is the one array of hashes that is not a bf_accumulator: its memory is the
+ * varlena's, and hashes keep their order, on which the layers of an overfed filter
+ * depend.
  */
 typedef struct State
 {
@@ -49,8 +54,9 @@ typedef struct State
 	double		fpp;
 	uint64		capacity;		/* 0: sized at the end */
 	uint32		count;			/* hashes */
-	uint32		sorted;			/* length of the sorted prefix, if worth a
-								 * look */
+	uint32		sorted;			/* length of the sorted prefix, in which keys
+								 * are looked up before they are appended; 0
+								 * if few keys are repeated */
 	uint8		name_length;	/* of the class */
 	uint64		data[FLEXIBLE_ARRAY_MEMBER];	/* the name; then the hashes */
 } State;
@@ -59,30 +65,31 @@ typedef struct State
 #define STATE_MAX_FLAT		65536
 
 /*
- * Hashes up to which a partial state remains a list: 8 MB, 16 with repetitions.  Within it any number
- * of parts is merged key by key, as if one process had seen all of them.
+ * The longest list of a partial state: 8 MB, or 16 MB with repetitions.  Within this
+ * bound any number of parts is merged key by key, as if one process had seen all
+ * keys.
  *
- * The process that merges lists does what the others did at the same time when
- * they made lines: a parallel build of a million keys took 1.3 times as long.  So
- * in parallel plans the parts of a filter for many keys stop being lists earlier.
- * With fewer keys than that a part has been overfed itself by then, and lines
- * would be of no use.
+ * The leader adds the keys of lists one by one, while workers that make lines do so
+ * in parallel: with lists, a parallel build of a million keys took 1.3 times as
+ * long.  So in parallel plans the bound is lower if the declared capacity exceeds
+ * it.  With a smaller capacity, a part of that length is overfed by itself, and
+ * lines would not help.
  */
 #define PARTIAL_LIST		(1024 * 1024)
 #define PARALLEL_LIST		(64 * 1024)
 
-/* Who owns the memory of the state at hand. */
+/* The owner of a state's memory. */
 typedef struct Owner
 {
 	MemoryContext context;		/* the aggregate's */
 	bool		internal;		/* transition type internal, else the filter
 								 * type */
-	bool		combines;		/* states, else takes keys */
+	bool		combines;		/* combines states, else adds keys */
 } Owner;
 
 /*
- * Functions that may change their argument, as only an aggregate allows, refuse
- * other callers here.
+ * The memory context of the calling aggregate.  Functions that change their argument,
+ * which only an aggregate allows, raise an error for other callers.
  */
 MemoryContext
 aggregate_context(FunctionCallInfo fcinfo)
@@ -108,7 +115,7 @@ kind_of_state(const State *state)
 	return state->kind == 'C' ? BF_KIND_CUCKOO : BF_KIND_BLOOM;
 }
 
-/* The hashes of a state, behind the name of its class. */
+/* The hashes of a state, which follow the name of its class. */
 static uint64 *
 state_hashes(State *state)
 {
@@ -128,7 +135,7 @@ state_class(State *state)
 	return (KeyClass) {state->scheme, state->key_class, state->name_length, (char *) state->data};
 }
 
-/* An empty state of a class, with room for at least `count` hashes, or NULL. */
+/* Create an empty state with room for `count` hashes; NULL if it would be too large. */
 static State *
 state_create(Owner owner, uint16 kind, uint64 capacity, double fpp, const KeyClass *class, Size count)
 {
@@ -140,7 +147,7 @@ state_create(Owner owner, uint16 kind, uint64 capacity, double fpp, const KeyCla
 		size *= 2;
 	if (size > STATE_MAX_FLAT)
 		return NULL;
-	size -= 4;					/* such sizes waste the least of a chunk */
+	size -= 4;					/* fits a chunk of a power of two */
 	state = MemoryContextAllocZero(owner.internal ? owner.context : CurrentMemoryContext, size);
 	SET_VARSIZE(state, size);
 	state->kind = kind == BF_KIND_CUCKOO ? 'C' : 'B';
@@ -155,7 +162,7 @@ state_create(Owner owner, uint16 kind, uint64 capacity, double fpp, const KeyCla
 	return state;
 }
 
-/* Nodes that copy a state free it themselves, unless it is internal. */
+/* Free a state, unless the executor does because it copies states. */
 static void
 state_release(Owner owner, State *state)
 {
@@ -163,7 +170,7 @@ state_release(Owner owner, State *state)
 		pfree(state);
 }
 
-/* Is this what a transition function has made? */
+/* Is this a small state as a transition function makes it? */
 static bool
 is_state(Pointer value)
 {
@@ -171,27 +178,25 @@ is_state(Pointer value)
 }
 
 /*
- * A state from a tuple, which anybody may have written: check all that decides
- * where memory is accessed or what a filter would be like.
+ * Check a small state from a tuple, which may come from a damaged or manipulated
+ * table.  The validator of the core checks the bytes of filters; this checks the
+ * fields of State, and uses the validator's check of key classes.
  */
 static State *
 aggregate_check_state(struct varlena *image)
 {
 	State	   *state = (State *) image;
-	bool		named;
+	KeyClass	class;
 
 	Assert(is_state((Pointer) image));
 	if (VARSIZE(image) < offsetof(State, data) || (state->kind != 'B' && state->kind != 'C'))
-		bf_fail(server_host(NULL), BF_FAIL_DAMAGED, 0, "It begins like the state of an aggregate, but is not one.");
-	named = state->key_class == BF_CLASS_NAMED;
+		bf_fail(server_host(NULL), BF_FAIL_DAMAGED, 0, "It has the mark of an aggregate state, but is not one.");
+	class = state_class(state);
 	if (VARSIZE(image) < offsetof(State, data) + (state->name_length + 7) / 8 * 8 ||
 		state->count > state_room(state) || state->sorted > state->count ||
 		state->capacity > BF_MAX_CAPACITY || !(state->fpp >= BF_MIN_FPP && state->fpp < 1) ||
-		named != (state->name_length > 0) || (!named && state->key_class >= BF_CLASS_COUNT) ||
-		(state->key_class == BF_CLASS_NONE ? state->scheme != BF_SCHEME_NONE || state->count > 0 :
-		 named ? state->scheme == BF_SCHEME_NONE || state->scheme > BF_SCHEME_SERVER_BE :
-		 state->scheme != BF_SCHEME_CANONICAL))
-		bf_fail(server_host(NULL), BF_FAIL_DAMAGED, 0, "The state of an aggregate contradicts itself.");
+		bf_class_validate(&class) != NULL || (class.code == BF_CLASS_NONE && state->count > 0))
+		bf_fail(server_host(NULL), BF_FAIL_DAMAGED, 0, "The fields of the aggregate state are inconsistent.");
 	return state;
 }
 
@@ -212,7 +217,7 @@ aggregate_load_state(bf_mutable *filter, bf_host host, State *state, uint32 list
 		bf_mutable_add(filter, state_hashes(state)[i]);
 }
 
-/* A filter as it is; the state of an aggregate in the form that others may read. */
+/* Return a filter as it is, and the state of an aggregate as an unfinished filter. */
 struct varlena *
 aggregate_export(struct varlena *image)
 {
@@ -229,7 +234,7 @@ aggregate_export(struct varlena *image)
 	if (VARSIZE_ANY_EXHDR(image) < BF_HEADER_BYTES || !bf_header_is_unfinished((uint8 *) VARDATA_ANY(image)))
 		return image;
 
-	/* its list may be in any order: see bf_bloom_describe_to_travel */
+	/* its list may be unsorted: see bf_bloom_describe_to_travel */
 	value_open_any(&state, image);
 	if (state.layer[0].form != BF_FORM_LIST || bf_list_is_sorted(state.header.host, state.layer[0].data, state.layer[0].count))
 		return image;
@@ -253,7 +258,7 @@ create_object(Owner owner)
 	return object;
 }
 
-/* Make an object of a small state. */
+/* Replace a small state by an object. */
 static FilterObject *
 state_to_object(Owner owner, State *state, uint32 list_bound)
 {
@@ -271,8 +276,8 @@ object_pointer(FilterObject *object)
 }
 
 /*
- * The object that a state argument is, or NULL if it is a small state.  Nothing
- * else can be one: an initial value would be a filter with a geometry of its own.
+ * The object of a state argument, or NULL if it is a small state.  An error if it is
+ * neither: an INITCOND would be a finished filter with its own geometry.
  */
 static FilterObject *
 state_object(FunctionCallInfo fcinfo, Pointer state, uint16 kind)
@@ -283,14 +288,14 @@ state_object(FunctionCallInfo fcinfo, Pointer state, uint16 kind)
 		!is_state(state) || kind_of_state((State *) state) != kind)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("function %s cannot begin with a value of its own",
+				 errmsg("function %s does not support INITCOND",
 						format_procedure(fcinfo->flinfo->fn_oid)),
-				 errdetail("Its state is made at the first row, and has to be NULL before."),
+				 errdetail("The initial state must be null."),
 				 errhint("Define the aggregate without INITCOND.")));
 	return object;
 }
 
-/* What the aggregate was asked for, as its object remembers it. */
+/* The declared capacity of a state. */
 static uint64
 object_capacity(const FilterObject *object)
 {
@@ -298,7 +303,7 @@ object_capacity(const FilterObject *object)
 		object->filter.cuckoo.capacity;
 }
 
-/* A cuckoo table that has grown is for a multiple of what was declared. */
+/* Is that capacity known?  A cuckoo table that has grown has a multiple of it. */
 static bool
 object_knows_capacity(const FilterObject *object)
 {
@@ -310,7 +315,7 @@ object_knows_capacity(const FilterObject *object)
  * ----------------------------------------------------------------
  */
 
-/* The arguments behind the key: (NULL for "size it yourself", fpp). */
+/* Get the arguments that follow the key: capacity, NULL if not declared, and fpp. */
 static void
 get_parameters(FunctionCallInfo fcinfo, uint16 kind, int64 *capacity, double *fpp)
 {
@@ -322,7 +327,7 @@ get_parameters(FunctionCallInfo fcinfo, uint16 kind, int64 *capacity, double *fp
 			ereport(ERROR,
 					(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
 					 errmsg("false-positive probability must not be null"),
-					 errhint("Leave it out for the default of 0.01.")));
+					 errhint("Omit the argument for the default of 0.01.")));
 		*fpp = PG_GETARG_FLOAT8(3);
 		value_check_fpp(*fpp);
 	}
@@ -342,10 +347,10 @@ refuse_other_parameters(void)
 	ereport(ERROR,
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 			 errmsg("capacity and false-positive probability must be the same for all rows of an aggregate"),
-			 errhint("Use constants, or GROUP BY what they depend on.")));
+			 errhint("Use constants, or add the columns that they depend on to GROUP BY.")));
 }
 
-/* All rows must ask for the same filter: do the arguments say the same? */
+/* Are the parameters of this row those of the state? */
 static inline bool
 same_parameters(FunctionCallInfo fcinfo, uint64 capacity, double fpp)
 {
@@ -367,10 +372,10 @@ same_parameters_as(FunctionCallInfo fcinfo, const FilterObject *object)
  */
 
 /*
- * The length up to which a state is kept a list.  It will be merged with others
- * if the aggregate is not finished in this plan node, if it has no final function,
- * or if it is somebody else's that calls our transition function, as Citus's does
- * on its workers.
+ * The longest list of a state; 0 unless the state is partial.  It is partial if the
+ * aggregate is not finished in this plan node, has no final function, or belongs to
+ * another extension that calls our transition function, as Citus does on its
+ * workers.
  */
 static uint32
 list_bound(FunctionCallInfo fcinfo, Owner owner, uint64 capacity)
@@ -384,61 +389,8 @@ list_bound(FunctionCallInfo fcinfo, Owner owner, uint64 capacity)
 }
 
 /*
- * Are at least three quarters of the hashes certainly distinct?  No fewer are than
- * have upper bits of their own, which a bitmap counts in a tenth of the time that
- * sorting takes.
- */
-static bool
-mostly_distinct(const uint64 *hashes, uint32 count)
-{
-	uint64		seen[STATE_MAX_FLAT / 64];
-	unsigned	bits = 6;
-	uint32		distinct = 0;
-
-	while ((UINT32_C(1) << bits) < count * 8)
-		bits++;
-	Assert((UINT32_C(1) << bits) <= lengthof(seen) * 64);
-	memset(seen, 0, (UINT32_C(1) << bits) / 8);
-	for (uint32 i = 0; i < count; i++)
-	{
-		uint64		place = hashes[i] >> (64 - bits);
-		uint64		bit = UINT64_C(1) << place % 64;
-
-		distinct += (seen[place / 64] & bit) == 0;
-		seen[place / 64] |= bit;
-	}
-	return distinct >= count - count / 4;
-}
-
-/*
- * Drop repetitions from a small state of a bloom filter, if there are many.  From
- * then on each key is looked for before it is appended.  Otherwise the hashes
- * stay in the order in which they came: a filter that is given more keys than
- * were declared depends on it.
- */
-static void
-state_drop_repetitions(State *state)
-{
-	uint64	   *hashes;
-	uint32		count;
-
-	state->sorted = 0;
-	if (mostly_distinct(state_hashes(state), state->count))
-		return;
-	hashes = palloc(sizeof(uint64) * state->count);
-	memcpy(hashes, state_hashes(state), sizeof(uint64) * state->count);
-	count = (uint32) bf_hashes_sort_unique(server_host(NULL), hashes, state->count, 0);
-	if (count < state->count - state->count / 4)
-	{
-		memcpy(state_hashes(state), hashes, sizeof(uint64) * count);
-		state->count = state->sorted = count;
-	}
-	pfree(hashes);
-}
-
-/*
- * A small state is full: drop repetitions, or move to a larger chunk.  NULL if
- * that would be larger than a small state may be.
+ * Make room in a small state: drop repetitions, or move it to a larger chunk.  NULL
+ * if that would exceed STATE_MAX_FLAT.
  */
 static State *
 state_enlarge(Owner owner, State *state)
@@ -448,7 +400,9 @@ state_enlarge(Owner owner, State *state)
 
 	if (state->kind == 'B')
 	{
-		state_drop_repetitions(state);
+		state->sorted = (uint32) bf_hashes_drop_repetitions(server_host(NULL), state_hashes(state), state->count);
+		if (state->sorted > 0)
+			state->count = state->sorted;
 		if (state->count <= state_room(state) / 2)
 			return state;
 	}
@@ -462,7 +416,7 @@ state_enlarge(Owner owner, State *state)
 	return larger;
 }
 
-/* Give a small state the class of its first key, or check that of another. */
+/* Give a small state the class of its first key, or check the class of another key. */
 static State *
 state_classify(Owner owner, State *state, const KeyClass *class)
 {
@@ -478,13 +432,13 @@ state_classify(Owner owner, State *state, const KeyClass *class)
 		state->key_class = class->code;
 		return state;
 	}
-	/* it has no keys yet, and may need more room for the name */
+	/* it has no keys yet, but may need more room for the name */
 	named = state_create(owner, kind_of_state(state), state->capacity, state->fpp, class, 1);
 	state_release(owner, state);
 	return named;
 }
 
-/* Take in one key.  Returns the state, which may have moved. */
+/* Add one key.  Returns the state, which may have moved. */
 static Pointer
 aggregate_add_key(FunctionCallInfo fcinfo, Owner owner, Pointer pointer, const KeyClass *class, uint64 hash)
 {
@@ -516,8 +470,8 @@ aggregate_add_key(FunctionCallInfo fcinfo, Owner owner, Pointer pointer, const K
 }
 
 /*
- * One row of an aggregate.  The state is made even for a NULL key: it carries
- * the declared geometry.
+ * Process one row of an aggregate.  A state is made even for a NULL key, because it
+ * holds the declared geometry.
  */
 static pg_noinline Datum
 aggregate_transition_slowly(FunctionCallInfo fcinfo, uint16 kind, bool internal, const KeyClass *class, uint64 hash)
@@ -549,8 +503,8 @@ aggregate_transition_slowly(FunctionCallInfo fcinfo, uint16 kind, bool internal,
 }
 
 /*
- * The usual case, made short: another key of the same class for a large state.
- * Whoever is not an aggregate is refused in the other function.
+ * Fast path: add a key to a large state of the same class.  False if this is another
+ * case, which aggregate_transition_slowly handles.
  */
 static pg_attribute_always_inline bool
 add_to_large_state(FunctionCallInfo fcinfo, uint16 kind, const KeyClass *class, uint64 hash)
@@ -566,10 +520,7 @@ add_to_large_state(FunctionCallInfo fcinfo, uint16 kind, const KeyClass *class, 
 	if (!object->is_state || header->kind != kind || header->class.code != class->code ||
 		class->code == BF_CLASS_NAMED || header->class.scheme != class->scheme || !same_parameters_as(fcinfo, object))
 		return false;
-	if (kind == BF_KIND_BLOOM)
-		bf_bloom_add(&object->filter.bloom, hash);
-	else
-		bf_cuckoo_add(&object->filter.cuckoo, hash);
+	bf_mutable_add(&object->filter, hash);
 	return true;
 }
 
@@ -617,7 +568,7 @@ aggregate_transition_any(FunctionCallInfo fcinfo, uint16 kind)
 	return transition(fcinfo, kind, true, &type->class, hash);
 }
 
-/* Over the common types: `hash` is looked at only if the key is not NULL. */
+/* Over the common types.  `hash` is evaluated only if the key is not NULL. */
 #define TRANSITION_OF(kind, class, hash) \
 	transition(fcinfo, kind, false, &class, PG_ARGISNULL(1) ? 0 : (hash))
 
@@ -655,9 +606,9 @@ SQL_FUNCTION(cuckoo_agg_any, aggregate_transition_any(fcinfo, BF_KIND_CUCKOO));
  */
 
 /*
- * The other state of a combine function comes from a tuple: as a small state, or
- * as an unfinished filter, which objects become on their way there.  The hashes
- * of a small state and of a short list are at hand; otherwise there is a filter.
+ * The other state of a combine function, which comes from a tuple.  It is a small
+ * state, or an unfinished filter if it was an object.  The hashes of a small state
+ * or a short list are in `hashes`; otherwise see `filter`.
  */
 typedef struct Part
 {
@@ -674,23 +625,15 @@ static void
 aggregate_read_hashes(Part *part)
 {
 	const bf_layer *layer = &part->filter.layer[0];
-	bool		cuckoo = part->filter.header.kind == BF_KIND_CUCKOO;
-	const uint8 *list = cuckoo ? layer->list : layer->data;
-	const uint8 *counts = list + (Size) layer->count * 8;
-	Size		copies = 0;
+	uint64		copies;
 
 	if (layer->shape.words > 0 || layer->table.buckets > 0 || layer->count > STATE_MAX_FLAT / 8)
 		return;
-	for (uint32 i = 0; i < layer->count; i++)
-		copies += cuckoo ? counts[i] : 1;
+	copies = bf_layer_read_hashes(layer, NULL);
 	if (copies > STATE_MAX_FLAT / 8)
 		return;
 	part->hashes = palloc(sizeof(uint64) * (copies + 1));
-	for (uint32 i = 0; i < layer->count; i++)
-	{
-		for (unsigned copy = 0; copy < (cuckoo ? counts[i] : 1); copy++)
-			part->hashes[part->count++] = bf_load64(list + (Size) i * 8);
-	}
+	part->count = (uint32) bf_layer_read_hashes(layer, part->hashes);
 }
 
 static void
@@ -715,7 +658,7 @@ aggregate_open_part(Part *part, Datum value, uint16 kind)
 	value_open_any(&part->filter, image);
 	value_check_kind(part->filter.header.kind, kind);
 	if (part->filter.header.growth != BF_DEFAULT_GROWTH || part->filter.header.max_layers > 0)
-		refuse_other_parameters();	/* no aggregate has made it */
+		refuse_other_parameters();	/* not made by an aggregate */
 	part->class = part->filter.header.class;
 	part->capacity = part->filter.layer[0].capacity;
 	part->fpp = part->filter.header.fpp;
@@ -796,7 +739,7 @@ SQL_FUNCTION(cuckoo_agg_combine_internal, aggregate_combine(fcinfo, BF_KIND_CUCK
  * ----------------------------------------------------------------
  */
 
-/* An internal state travels between processes as the bytes of an unfinished filter. */
+/* Serialize an internal state as the bytes of an unfinished filter. */
 PG_FUNCTION_INFO_V1(filter_agg_serialize);
 Datum
 filter_agg_serialize(PG_FUNCTION_ARGS)
@@ -809,7 +752,7 @@ filter_agg_serialize(PG_FUNCTION_ARGS)
 					  aggregate_export((struct varlena *) PG_GETARG_POINTER(0)));
 }
 
-/* The other way: bytes from outside, which are validated. */
+/* Deserialize a state; the bytes are validated. */
 static Datum
 aggregate_deserialize(FunctionCallInfo fcinfo, uint16 kind)
 {
@@ -824,8 +767,8 @@ SQL_FUNCTION(bloom_agg_deserialize, aggregate_deserialize(fcinfo, BF_KIND_BLOOM)
 SQL_FUNCTION(cuckoo_agg_deserialize, aggregate_deserialize(fcinfo, BF_KIND_CUCKOO));
 
 /*
- * The finished filter.  No rows at all give an empty filter, not NULL: a query
- * that keeps the rows whose key may be in an empty set keeps none.
+ * Make the finished filter.  Without rows the result is an empty filter, not NULL, so
+ * that a query that tests keys against an empty set returns no rows.
  */
 static Datum
 aggregate_final(FunctionCallInfo fcinfo, uint16 kind)

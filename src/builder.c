@@ -1,10 +1,10 @@
 /*
  * builder.c
- *		A mutable filter in the server, also as a Datum.
+ *		Mutable filters as flat values and as expanded objects.
  *
- * Large states of aggregates, and since PostgreSQL 18 the variables of PL/pgSQL
- * that are changed in place, are expanded objects: they can grow, and still pass
- * for a value of the filter's type wherever the executor puts them.
+ * Large states of aggregates are expanded objects, and so are PL/pgSQL variables that
+ * are changed in place, since PostgreSQL 18.  They can grow, and the executor treats
+ * them as values of the filter's type.
  */
 #include "compat.h"
 
@@ -17,7 +17,7 @@
  * ----------------------------------------------------------------
  */
 
-/* The filter as a flat value; the state of an aggregate is an unfinished one. */
+/* Make a flat value; the state of an aggregate becomes an unfinished filter. */
 struct varlena *
 builder_flat(bf_mutable *filter)
 {
@@ -30,8 +30,8 @@ builder_flat(bf_mutable *filter)
 }
 
 /*
- * The finished filter of an aggregate.  The state stays usable: a window of rows
- * may go on adding to it.
+ * Make the finished filter of an aggregate.  The state stays usable, because a window
+ * frame may continue to add to it.
  */
 struct varlena *
 builder_finish(bf_mutable *filter)
@@ -62,7 +62,7 @@ builder_finish(bf_mutable *filter)
  * ----------------------------------------------------------------
  */
 
-/* Describe the flat form; the server flattens an object to carry it elsewhere. */
+/* Describe the flat form, into which the server converts an object to store or send it. */
 static uint64
 filter_object_describe(FilterObject *object, bf_filter *description)
 {
@@ -101,7 +101,7 @@ create_filter_context(MemoryContext parent)
 	return AllocSetContextCreate(parent, "filter", ALLOCSET_START_SMALL_SIZES);
 }
 
-/* An object without a filter yet: the caller starts or loads it. */
+/* Create an object without a filter; the caller starts or loads that. */
 FilterObject *
 filter_object_create(MemoryContext parent)
 {
@@ -115,8 +115,8 @@ filter_object_create(MemoryContext parent)
 }
 
 /*
- * Change an object, whole or not at all: in place, or else in a copy that takes
- * the place of the filter.  An error leaves the copy to the caller's context.
+ * Change an object atomically: in place, or in a copy that replaces the filter.  If
+ * an error is raised, the copy is freed with the caller's context.
  */
 void
 filter_object_change(FilterObject *object, bf_change change, const KeyClass *class, const uint64 *hashes, Size n)

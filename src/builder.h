@@ -1,6 +1,6 @@
 /*
  * builder.h
- *		A mutable filter in the server, also as a Datum.
+ *		Mutable filters as flat values and as expanded objects.
  */
 #ifndef BF_BUILDER_H
 #define BF_BUILDER_H
@@ -14,16 +14,15 @@
 #include "value.h"
 
 /*
- * A mutable filter that is a Datum: an expanded object.  Its filter has a memory
- * context of its own, a child of the object's, so that another filter can take
- * its place.
+ * A mutable filter as an expanded object.  The filter has its own memory context, a
+ * child of the object's, so that another filter can replace it.
  */
 typedef struct FilterObject
 {
 	ExpandedObjectHeader header;
 	int			magic;
-	bool		is_state;		/* of bloom_agg or cuckoo_agg: not a filter
-								 * yet */
+	bool		is_state;		/* of bloom_agg or cuckoo_agg: not a finished
+								 * filter */
 	MemoryContext context;		/* of the filter's memory */
 	bf_mutable	filter;
 } FilterObject;
@@ -40,14 +39,14 @@ filter_object_host(FilterObject *object)
 	return server_host(object->context);
 }
 
-/* Whoever has this Datum may change the object. */
+/* A read-write Datum of the object. */
 static inline Datum
 filter_object_datum(FilterObject *object)
 {
 	return EOHPGetRWDatum(&object->header);
 }
 
-/* The object behind a Datum, or NULL if that is something else. */
+/* The object that a Datum refers to, or NULL if it is not one of ours. */
 static inline FilterObject *
 filter_object(Datum value)
 {
@@ -62,14 +61,14 @@ filter_object(Datum value)
 	return object->header.vl_len_ == EOH_HEADER_MAGIC && object->magic == FILTER_OBJECT_MAGIC ? object : NULL;
 }
 
-/* The same, if it may be changed. */
+/* The same for a read-write Datum; NULL for others. */
 static inline FilterObject *
 filter_object_to_change(Datum value)
 {
 	return VARATT_IS_EXTERNAL_EXPANDED_RW(DatumGetPointer(value)) ? filter_object(value) : NULL;
 }
 
-/* Functions of filters refuse objects that are not one. */
+/* Raise an error if the object is a state of an aggregate. */
 static inline void
 filter_object_check(const FilterObject *object)
 {
@@ -77,7 +76,7 @@ filter_object_check(const FilterObject *object)
 		value_refuse_unfinished();
 }
 
-/* The same for any value that is returned as it came. */
+/* Return an argument unchanged; an error if it is a state of an aggregate. */
 static inline Datum
 filter_unchanged(Datum value)
 {
@@ -90,7 +89,7 @@ filter_unchanged(Datum value)
 	return value;
 }
 
-/* The filter as a flat value: as it stands, or as an aggregate finishes it. */
+/* Flat values: of a filter, and of the finished filter of an aggregate. */
 extern struct varlena *builder_flat(bf_mutable *filter);
 extern struct varlena *builder_finish(bf_mutable *filter);
 

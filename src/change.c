@@ -1,11 +1,10 @@
 /*
  * change.c
- *		bloom_new, bloom_add, cuckoo_delete and their kin: making filters,
- *		adding keys to them, removing them.
+ *		bloom_new, bloom_add, bloom_add_all, cuckoo_new, cuckoo_add,
+ *		cuckoo_delete and so on: creating filters, adding and removing keys.
  *
- * A change that changes nothing returns the argument itself.  For a filter in a
- * table that is the TOAST pointer of the row, which an UPDATE then leaves where it
- * is: nothing but the row is written.
+ * A change without effect returns the argument itself.  For a stored filter that is
+ * the TOAST pointer of the row, so an UPDATE writes nothing but the row.
  */
 #include "compat.h"
 
@@ -15,11 +14,11 @@
 #include "core/growth.h"
 
 /* ----------------------------------------------------------------
- * Making
+ * Creating
  * ----------------------------------------------------------------
  */
 
-/* The first two parameters of both constructors. */
+/* Get the first two parameters of both constructors. */
 static void
 get_size_parameters(FunctionCallInfo fcinfo, uint16 kind, int64 *capacity, double *fpp)
 {
@@ -27,7 +26,7 @@ get_size_parameters(FunctionCallInfo fcinfo, uint16 kind, int64 *capacity, doubl
 		ereport(ERROR,
 				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
 				 errmsg("capacity and false-positive probability must not be null"),
-				 errhint("If the number of keys is not known, let %s_agg(key) find out.", value_type_name(kind))));
+				 errhint("If the number of keys is unknown, use %s_agg(key), which determines it.", value_type_name(kind))));
 	*capacity = PG_GETARG_INT64(0);
 	*fpp = PG_GETARG_FLOAT8(1);
 	value_check_capacity(*capacity);
@@ -35,8 +34,8 @@ get_size_parameters(FunctionCallInfo fcinfo, uint16 kind, int64 *capacity, doubl
 }
 
 /*
- * bloom_new(capacity, fpp, growth, max_layers): an empty filter that grows, has
- * a fixed size, or is a rotating window of layers
+ * bloom_new(capacity, fpp, growth, max_layers): an empty filter that grows, has a
+ * fixed size, or is a rotating window of layers
  */
 PG_FUNCTION_INFO_V1(bloom_new);
 Datum
@@ -90,8 +89,8 @@ cuckoo_new(PG_FUNCTION_ARGS)
  */
 
 /*
- * Do a few slices of a stored filter show that nothing would change?  False if they
- * do not, or if there is anything wrong with it: then all of it is to be looked at.
+ * Do slices of a stored filter show that the change has no effect?  False if they do
+ * not, or if the filter is not valid; the whole filter has to be read then.
  */
 static bool
 change_is_void_by_slices(Datum value, bf_change change, const KeyClass *class, const uint64 *hashes, Size n)
@@ -114,8 +113,8 @@ change_is_void_by_slices(Datum value, bf_change change, const KeyClass *class, c
 }
 
 /*
- * The filter argument, changed.  A read-write expanded object is changed in
- * place: it is the caller's to change.  Should that fail it has not changed.
+ * Change the filter argument.  A read-write expanded object is changed in place; if
+ * that fails, it is unchanged.
  */
 static Datum
 change_filter(FunctionCallInfo fcinfo, bf_change change, const KeyClass *class, const uint64 *hashes, Size n)
@@ -137,8 +136,8 @@ change_filter(FunctionCallInfo fcinfo, bf_change change, const KeyClass *class, 
 	key_class_check(&filter.header.class, class);
 
 	/*
-	 * a flat variable that can be changed in place becomes an object, not a
-	 * copy at each call
+	 * where variables can be changed in place, a flat one becomes an object
+	 * even if nothing changes, so that later calls need not copy it
 	 */
 	if ((!BF_MODIFY_IN_PLACE || VARATT_IS_EXTERNAL(DatumGetPointer(PG_GETARG_DATUM(0)))) &&
 		bf_change_is_void(&filter, change, hashes, n))
@@ -155,7 +154,7 @@ change_filter(FunctionCallInfo fcinfo, bf_change change, const KeyClass *class, 
 	PG_RETURN_POINTER(builder_flat(&flat));
 }
 
-/* By the second argument: a key, or an array of them.  Nothing changes if there is none. */
+/* Change the filter by the second argument: a key or an array.  NULL keys are skipped. */
 static Datum
 change_by_argument(FunctionCallInfo fcinfo, bf_change change, bool is_array)
 {
@@ -177,14 +176,14 @@ change_by_argument(FunctionCallInfo fcinfo, bf_change change, bool is_array)
 	return change_filter(fcinfo, change, &keys.class, keys.hashes, keys.n);
 }
 
-/* bloom_add, cuckoo_add(filter, key): the filter with one more key */
+/* bloom_add, cuckoo_add(filter, key): the filter with a key added */
 SQL_FUNCTION(filter_add, change_by_argument(fcinfo, BF_ADD, false));
 
-/* bloom_add_all, cuckoo_add_all(filter, keys): the filter with all of an array */
+/* bloom_add_all, cuckoo_add_all(filter, keys): the filter with all keys of an array added */
 SQL_FUNCTION(filter_add_all, change_by_argument(fcinfo, BF_ADD, true));
 
-/* cuckoo_delete(filter, key): the filter with one copy of the key less */
+/* cuckoo_delete(filter, key): the filter with one copy of a key removed */
 SQL_FUNCTION(cuckoo_delete, change_by_argument(fcinfo, BF_REMOVE, false));
 
-/* cuckoo_delete_all(filter, keys): the same for each key of an array */
+/* cuckoo_delete_all(filter, keys): the filter with one copy of each key removed */
 SQL_FUNCTION(cuckoo_delete_all, change_by_argument(fcinfo, BF_REMOVE, true));

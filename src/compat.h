@@ -1,6 +1,6 @@
 /*
  * compat.h
- *		Every difference between PostgreSQL majors that the code meets.
+ *		All differences between the supported major versions of PostgreSQL.
  */
 #ifndef BF_COMPAT_H
 #define BF_COMPAT_H
@@ -8,22 +8,19 @@
 #include "postgres.h"
 #include "fmgr.h"
 
+/* Report a soft error from an input function, since 16. */
 #if PG_VERSION_NUM >= 160000
 #include "nodes/miscnodes.h"
 #include "varatt.h"
-#endif
-
-/* Input functions report errors softly where the server can take them so. */
-#if PG_VERSION_NUM >= 160000
 #define bf_ereturn(context, ...) ereturn(context, (Datum) 0, __VA_ARGS__)
 #else
 #define bf_ereturn(context, ...) ereport(ERROR, __VA_ARGS__)
 #endif
 
 /*
- * The module is built with hidden symbols: before PostgreSQL 16 everything not
- * static would be visible to, and could be replaced by, any other module.
- * What SQL calls has to be exported nevertheless.
+ * The module is built with hidden symbols.  The server does that itself since 16;
+ * before, any other module could replace a function that is not static.  Functions
+ * that SQL calls have to be exported.
  */
 #if PG_VERSION_NUM < 160000
 #undef PGDLLEXPORT
@@ -41,7 +38,7 @@
 	extern int	bf_swallow_semicolon
 #endif
 
-/* A function that SQL calls by this name: what an expression over fcinfo says. */
+/* Define an SQL function whose result is an expression over fcinfo. */
 #define SQL_FUNCTION(name, expression) \
 	PG_FUNCTION_INFO_V1(name); \
 	Datum \
@@ -63,7 +60,7 @@
 #define REGDATABASEOID		InvalidOid
 #endif
 
-/* Who walks an array says what its elements look like: at the start or at each step. */
+/* Iterate over an array.  The element type is passed at the start since 19, before at each step. */
 #if PG_VERSION_NUM >= 190000
 #define bf_array_iter_setup(iterator, array, length, by_value, align) \
 	array_iter_setup(iterator, array, length, by_value, align)
@@ -81,7 +78,7 @@
  * ----------------------------------------------------------------
  */
 
-/* Extend the main fork of a relation, which nobody else extends, with pages of zeros. */
+/* Extend the main fork of a relation with pages of zeros; no one else extends it. */
 #if PG_VERSION_NUM >= 160000
 #define bf_extend_with_zeros(relation, first, count) \
 	smgrzeroextend(RelationGetSmgr(relation), MAIN_FORKNUM, first, (int) (count), false)
@@ -97,7 +94,7 @@
 	} while (0)
 #endif
 
-/* A new page at the end of a relation that nobody else extends, locked exclusively. */
+/* Append a page to a relation and lock it exclusively; no one else extends it. */
 #if PG_VERSION_NUM >= 160000
 #define bf_extend_relation(relation, fork) \
 	ExtendBufferedRel(BMR_REL(relation), fork, NULL, EB_LOCK_FIRST)
@@ -106,7 +103,10 @@
 	ReadBufferExtended(relation, fork, P_NEW, RBM_ZERO_AND_LOCK, NULL)
 #endif
 
-/* Majors whose generic_redo() was read: see src/index/page.c. */
+/*
+ * Is generic_redo() known to replay the records that bfindex_set_key() and fp_append_logged() make?  Those of
+ * 15 to 19 have been read; for later ones GenericXLog makes the records.
+ */
 #define BF_KNOWN_GENERIC_REDO	(PG_VERSION_NUM < 200000)
 
 #if PG_VERSION_NUM >= 180000
@@ -139,7 +139,7 @@
 #define bf_estimate_array_length(root, node)	estimate_array_length(node)
 #endif
 
-/* A handler returns its routine: since 19 as a constant, before as memory of its own. */
+/* Return the routine of an index handler: a constant since 19, before a copy. */
 #if PG_VERSION_NUM >= 190000
 #define BF_RETURN_ROUTINE(routine)	PG_RETURN_POINTER(&(routine))
 #else
@@ -151,7 +151,7 @@
 	} while (0)
 #endif
 
-/* The number of a transaction of this session. */
+/* The local transaction ID. */
 #if PG_VERSION_NUM >= 170000
 #define BF_LOCAL_TRANSACTION	(MyProc->vxid.lxid)
 #else
@@ -159,8 +159,8 @@
 #endif
 
 /*
- * Functions of the owner of a table see no search_path but a safe one, until the
- * settings of the caller are restored.  The server itself does that since 17.
+ * Set a safe search_path for functions of a table's owner, until the settings of the
+ * caller are restored.
  */
 #if PG_VERSION_NUM >= 170000
 #define bf_restrict_search_path()	RestrictSearchPath()
@@ -187,7 +187,21 @@
  * ----------------------------------------------------------------
  */
 
-/* Beginning a sequential scan, and counting its rows. */
+/* Functions that print properties in EXPLAIN have a header of their own since 18. */
+#if PG_VERSION_NUM >= 180000
+#include "commands/explain_format.h"
+#endif
+
+/* Semi and anti joins that return rows of the inner side, since 18 and since 16. */
+#if PG_VERSION_NUM >= 180000
+#define bf_is_right_semi_or_anti(type)	((type) == JOIN_RIGHT_SEMI || (type) == JOIN_RIGHT_ANTI)
+#elif PG_VERSION_NUM >= 160000
+#define bf_is_right_semi_or_anti(type)	((type) == JOIN_RIGHT_ANTI)
+#else
+#define bf_is_right_semi_or_anti(type)	false
+#endif
+
+/* Start a sequential scan. */
 #if PG_VERSION_NUM >= 190000
 #define bf_table_beginscan(relation, snapshot)	table_beginscan(relation, snapshot, 0, NULL, 0)
 #define bf_table_beginscan_parallel(relation, shared)	table_beginscan_parallel(relation, shared, 0)
@@ -198,6 +212,7 @@
 #define bf_init_scan_slot(estate, scan, desc, ops)	ExecInitScanTupleSlot(estate, scan, desc, ops)
 #endif
 
+/* Count the rows of a sequential scan. */
 #if PG_VERSION_NUM >= 160000
 #define bf_count_tuples_returned(rel, n) \
 	do { \
@@ -212,10 +227,10 @@
 	} while (0)
 #endif
 
-/* A copy of a node; the server's own macro wants a later standard of C since 19. */
+/* Copy a node; the server's macro requires a later C standard since 19. */
 #define bf_copy_object(node)	copyObjectImpl(node)
 
-/* What a planner hook takes and passes on. */
+/* The parameters of a planner hook. */
 #if PG_VERSION_NUM >= 190000
 #define BF_PLANNER_PARAMETERS \
 	Query *parse, const char *query, int options, ParamListInfo params, ExplainState *es
@@ -227,9 +242,9 @@
 #endif
 
 /*
- * Since PostgreSQL 18, PL/pgSQL lets a function change a variable in place in
- * "f := bloom_add(f, x)".  That needs the function to return its result as an
- * expanded object; before, that would be a detour.
+ * Since 18, PL/pgSQL lets a function change a variable in place in
+ * "f := bloom_add(f, x)" if the function returns an expanded object.  Before, an
+ * object would be flattened at each step.
  */
 #if PG_VERSION_NUM >= 180000
 #define BF_MODIFY_IN_PLACE	1

@@ -1,23 +1,22 @@
 /*
  * contains.c
- *		bloom_contains, cuckoo_contains and their kin: asking a filter for keys,
- *		wherever the filter is.
+ *		bloom_contains, bloom_contains_any, bloom_missing, cuckoo_count and so
+ *		on: testing keys.
  *
- * A filter read from a table reaches us as a TOAST pointer.  Fetching all of it
- * for every row makes a query thousands of times slower than it should be
- * (243 us a row for 1.2 MB, against 0.05 us), and keeping a copy helps only if
- * the next row has the same filter: with another filter in each row it is even
- * slower.  We cannot know which it is, so:
+ * A stored filter is passed as a TOAST pointer.  Fetching all of it for every row
+ * makes a query thousands of times slower (243 us per row for 1.2 MB, instead of
+ * 0.05 us).  Keeping a copy helps only if the next row has the same filter, and is
+ * slower still if every row has another one.  Which case it is cannot be known, so:
  *
- *	- the first probes of a stored filter fetch only the slices they need, a
- *	  line of 64 bytes for each group; for the most common filters not even the
- *	  header, since their size tells the geometry;
- *	- a filter that was probed about as often as fetching it whole would have
- *	  cost is loaded into memory, and stays there until another one is.
+ *	- the first probes of a stored filter fetch only the slices that they need, a
+ *	  line of 64 bytes per group; for the most common filters not even the header
+ *	  is read, since their size encodes the geometry;
+ *	- after as many probes as take the time of fetching the whole filter, it is
+ *	  loaded into memory, and kept until another filter is loaded.
  *
- * A stored value is known by its TOAST pointer, never by its address, which
- * says nothing about what is there now.  A flat filter is used in place; of it
- * only the structure is remembered, and only as long as the header is the same.
+ * A stored value is identified by its TOAST pointer, never by its address, where
+ * another value may be by now.  A flat filter is used in place; only its structure
+ * is kept, and used as long as the header is the same.
  */
 #include "compat.h"
 
@@ -32,13 +31,13 @@
 #include "builder.h"
 #include "core/query.h"
 
-/* What a call site keeps between calls, in fn_extra. */
+/* The state of a call site, kept in fn_extra. */
 typedef struct Probe
 {
 	KeyType    *key_type;
 	MemoryContext context;		/* of the call site */
-	bool		counting;		/* copies are asked for: no slice tells, and
-								 * the list counts */
+	bool		counting;		/* for cuckoo_count: needs the whole filter
+								 * with its list */
 
 	/* the structure of the last flat filter of one layer of lines */
 	Size		flat_size;		/* with the length word; 0: none */
@@ -52,7 +51,7 @@ typedef struct Probe
 	MemoryContext loaded_context;
 	bf_filter  *loaded;			/* NULL if not in memory yet */
 
-	bf_filter	filter;			/* room to open one in */
+	bf_filter	filter;			/* the filter opened last */
 } Probe;
 
 static Probe *
@@ -78,26 +77,10 @@ probe_of_call(FunctionCallInfo fcinfo)
  * ----------------------------------------------------------------
  */
 
-/* Are two headers the same?  Without a branch for each word. */
-static inline bool
-probe_same_header(const void *a, const uint8 *b)
-{
-	uint64		difference = 0;
-
-	StaticAssertStmt(BF_HEADER_BYTES == 28, "offsets below are for 28 bytes");
-	for (int i = 0; i < 4; i++)
-	{
-		int			at = i < 3 ? i * 8 : BF_HEADER_BYTES - 8;
-
-		difference |= bf_load64((const uint8 *) a + at) ^ bf_load64(b + at);
-	}
-	return difference == 0;
-}
-
 /*
- * A flat filter, in place.  The header and the size fix the structure of a
- * filter that is one layer of lines, so it need not be read again for each row:
- * see also probe_one.  A column of small filters has a short length word.
+ * Open a flat filter in place.  The header and the size determine the structure of a
+ * filter that is one layer of lines, so it is not read again for each row; see also
+ * probe_one.  A column of small filters has a short length word.
  */
 static const bf_filter *
 probe_open_flat(Probe *probe, struct varlena *image)
@@ -106,7 +89,7 @@ probe_open_flat(Probe *probe, struct varlena *image)
 	uint8	   *bytes = (uint8 *) VARDATA_ANY(image);
 	Size		size = VARSIZE_ANY_EXHDR(image) + VARHDRSZ;
 
-	if (size == probe->flat_size && probe_same_header(bytes, probe->flat_header))
+	if (size == probe->flat_size && bf_same_header(bytes, probe->flat_header))
 	{
 		filter->layer[0].data = bytes + filter->layer[0].offset;
 		return filter;
@@ -121,35 +104,7 @@ probe_open_flat(Probe *probe, struct varlena *image)
 	return filter;
 }
 
-/*
- * To answer whether a key is there, the list of a cuckoo filter matters only as
- * far as its numbers are not in the table, and hardly any is not.
- */
-static void
-probe_keep_unplaced(bf_layer *layer, MemoryContext context)
-{
-	uint64	   *unplaced = MemoryContextAllocHuge(context, sizeof(uint64) * (Size) layer->count + 1);
-	uint32		n = 0;
-
-	for (uint32 i = 0; i < layer->count; i++)
-	{
-		uint64		number = bf_load64(layer->list + (Size) i * 8);
-
-		if (number < bf_table_range(layer->table) && !bf_table_find(layer->data, layer->table, number))
-			unplaced[n++] = number;
-		if (i % BF_POLL_EVERY == 0)
-			CHECK_FOR_INTERRUPTS();
-	}
-	layer->list = MemoryContextAlloc(context, (Size) n * 9 + 1);
-	bf_list_write(layer->list, unplaced, n);
-	memset(layer->list + (Size) n * 8, 1, n);
-	layer->count = n;
-	pfree(unplaced);
-}
-
-/*
- * Load a stored filter, with its lines on cache line boundaries if it is wide.
- */
+/* Load a stored filter into memory.  The lines of a wide filter are aligned to cache lines. */
 static const bf_filter *
 probe_load(Probe *probe, Datum value)
 {
@@ -172,7 +127,7 @@ probe_load(Probe *probe, Datum value)
 	filter = MemoryContextAlloc(probe->loaded_context, sizeof(bf_filter));
 	(void) bf_filter_open(filter, host, bytes, n);
 	if (filter->layer[0].form == BF_FORM_TABLE && !probe->counting)
-		probe_keep_unplaced(&filter->layer[0], probe->loaded_context);
+		bf_layer_keep_unplaced(host, &filter->layer[0]);
 	probe->loaded = filter;
 	probe->one_layer = filter->layers == 1;
 	return filter;
@@ -183,7 +138,7 @@ probe_load(Probe *probe, Datum value)
  * ----------------------------------------------------------------
  */
 
-/* The structure of a stored filter, to probe it by slices; NULL if that fails. */
+/* Open a stored filter to be probed by slices; NULL if it is not valid. */
 static const bf_filter *
 probe_open_slices(Probe *probe, Datum value, uint64 size)
 {
@@ -200,8 +155,8 @@ probe_open_slices(Probe *probe, Datum value, uint64 size)
 }
 
 /*
- * Find the filter for `probes` more probes.  *sliced tells whether its layers
- * have to be fetched.
+ * Open the filter for `probes` more probes.  If *sliced is true, its layers have to
+ * be fetched by slices.
  */
 static const bf_filter *
 probe_find_filter(Probe *probe, Datum value, Size probes, bool *sliced)
@@ -266,9 +221,9 @@ probe_anywhere(Probe *probe, Datum value, const KeyClass *class, uint64 hash)
 }
 
 /*
- * May the filter hold the key?  Two cases are short: the flat filter of one layer
- * of lines that the last row had (the result of a subquery, a constant, a
- * parameter), and the stored filter that was loaded before.
+ * May the key have been added?  There are two fast paths: a flat filter of one layer
+ * of lines whose structure is known from the last row (the result of a subquery, a
+ * constant, a parameter), and the stored filter that is loaded.
  */
 static inline bool
 probe_one(Probe *probe, Datum value, const KeyClass *class, uint64 hash)
@@ -277,7 +232,7 @@ probe_one(Probe *probe, Datum value, const KeyClass *class, uint64 hash)
 
 	if (VARATT_IS_4B_U(image))
 	{
-		if (VARSIZE(image) == probe->flat_size && probe_same_header(VARDATA(image), probe->flat_header))
+		if (VARSIZE(image) == probe->flat_size && bf_same_header((uint8 *) VARDATA(image), probe->flat_header))
 		{
 			const bf_layer *layer = &probe->filter.layer[0];
 
@@ -299,7 +254,7 @@ probe_one(Probe *probe, Datum value, const KeyClass *class, uint64 hash)
 	return probe_anywhere(probe, value, class, hash);
 }
 
-/* The same for many keys: the filter is found once, its memory prefetched. */
+/* Test many keys: the filter is opened once, and its memory is prefetched. */
 static void
 probe_many(Probe *probe, Datum value, const KeyClass *class, const uint64 *hashes, Size n, bool *found)
 {
@@ -331,11 +286,11 @@ probe_many(Probe *probe, Datum value, const KeyClass *class, const uint64 *hashe
 }
 
 /* ----------------------------------------------------------------
- * What SQL calls
+ * SQL functions
  * ----------------------------------------------------------------
  */
 
-/* bloom_contains, cuckoo_contains(filter, key): can the key have been added? */
+/* bloom_contains, cuckoo_contains(filter, key): may the key have been added? */
 PG_FUNCTION_INFO_V1(filter_contains);
 Datum
 filter_contains(PG_FUNCTION_ARGS)
@@ -347,7 +302,7 @@ filter_contains(PG_FUNCTION_ARGS)
 	PG_RETURN_BOOL(probe_one(probe, PG_GETARG_DATUM(0), &type->class, hash));
 }
 
-/* Ask for all keys of an array; found[] has one entry for each not null. */
+/* Test all keys of an array; found[] has one entry per key that is not null. */
 static KeyArray
 probe_elements(FunctionCallInfo fcinfo, bool **found)
 {
@@ -363,8 +318,8 @@ probe_elements(FunctionCallInfo fcinfo, bool **found)
 }
 
 /*
- * Three-valued ANY and ALL: the first key that decides does; otherwise a NULL
- * element leaves it open.
+ * Three-valued ANY and ALL: one key with the deciding result determines the result of
+ * all; otherwise a NULL element makes it NULL.
  */
 static Datum
 probe_until(FunctionCallInfo fcinfo, bool deciding)
@@ -382,36 +337,36 @@ probe_until(FunctionCallInfo fcinfo, bool deciding)
 	PG_RETURN_BOOL(!deciding);
 }
 
-/* ..._contains_any(filter, keys): can any of them have been added? */
+/* ..._contains_any(filter, keys): may any of the keys have been added? */
 SQL_FUNCTION(filter_contains_any, probe_until(fcinfo, true));
 
-/* ..._contains_all(filter, keys): can all of them have been added? */
+/* ..._contains_all(filter, keys): may all of the keys have been added? */
 SQL_FUNCTION(filter_contains_all, probe_until(fcinfo, false));
 
 /*
- * An array of the same shape as the keys', with their answers.  Those are what the
- * data of an array of booleans without nulls is: no need to make a Datum of each.
+ * Make an array of the results, with the dimensions of the keys' array.  found[] is
+ * the data of such an array, so no Datum is made of each element.
  */
 static ArrayType *
-probe_array_of_answers(const KeyArray *keys, const bool *found)
+probe_array_of_results(const KeyArray *keys, const bool *found)
 {
 	int			dimensions = AARR_NDIM(keys->array);
 	bool		nulls = keys->n < (Size) keys->items;
 	Size		offset = nulls ? ARR_OVERHEAD_WITHNULLS(dimensions, keys->items) : ARR_OVERHEAD_NONULLS(dimensions);
-	ArrayType  *answers;
+	ArrayType  *results;
 	uint8	   *bitmap;
 
 	if (keys->items == 0)
 		return construct_empty_array(BOOLOID);
-	answers = palloc0(offset + keys->n);
-	SET_VARSIZE(answers, offset + keys->n);
-	answers->ndim = dimensions;
-	answers->dataoffset = nulls ? (int32) offset : 0;
-	answers->elemtype = BOOLOID;
-	memcpy(ARR_DIMS(answers), AARR_DIMS(keys->array), sizeof(int) * dimensions);
-	memcpy(ARR_LBOUND(answers), AARR_LBOUND(keys->array), sizeof(int) * dimensions);
-	memcpy(ARR_DATA_PTR(answers), found, keys->n);
-	bitmap = ARR_NULLBITMAP(answers);
+	results = palloc0(offset + keys->n);
+	SET_VARSIZE(results, offset + keys->n);
+	results->ndim = dimensions;
+	results->dataoffset = nulls ? (int32) offset : 0;
+	results->elemtype = BOOLOID;
+	memcpy(ARR_DIMS(results), AARR_DIMS(keys->array), sizeof(int) * dimensions);
+	memcpy(ARR_LBOUND(results), AARR_LBOUND(keys->array), sizeof(int) * dimensions);
+	memcpy(ARR_DATA_PTR(results), found, keys->n);
+	bitmap = ARR_NULLBITMAP(results);
 	for (int i = 0; bitmap != NULL && i < keys->items; i++)
 	{
 		if (!keys->nulls[i])
@@ -419,23 +374,12 @@ probe_array_of_answers(const KeyArray *keys, const bool *found)
 		if (i % BF_POLL_EVERY == 0)
 			CHECK_FOR_INTERRUPTS();
 	}
-	return answers;
-}
-
-/* ..._contains_each(filter, keys): an answer for each, in the array's shape */
-PG_FUNCTION_INFO_V1(filter_contains_each);
-Datum
-filter_contains_each(PG_FUNCTION_ARGS)
-{
-	bool	   *found;
-	KeyArray	keys = probe_elements(fcinfo, &found);
-
-	PG_RETURN_ARRAYTYPE_P(probe_array_of_answers(&keys, found));
+	return results;
 }
 
 /*
- * The keys that were not found, each once: those of one hash are equal.  A hash is
- * taken by the first key that has it.
+ * Make an array of the keys that were not found, each once.  Keys of the same hash
+ * are equal; the first one is kept.
  */
 static ArrayType *
 probe_array_of_missing(const KeyArray *keys, const bool *found)
@@ -487,18 +431,23 @@ probe_array_of_missing(const KeyArray *keys, const bool *found)
 	return construct_array(values, n, element, typlen, typbyval, typalign);
 }
 
-/* bloom_missing, cuckoo_missing(filter, keys): those that were certainly not added */
-PG_FUNCTION_INFO_V1(filter_missing);
-Datum
-filter_missing(PG_FUNCTION_ARGS)
+/* Test all keys of an array, and make another array of the results. */
+static Datum
+probe_to_array(FunctionCallInfo fcinfo, ArrayType *(*make) (const KeyArray *keys, const bool *found))
 {
 	bool	   *found;
 	KeyArray	keys = probe_elements(fcinfo, &found);
 
-	PG_RETURN_ARRAYTYPE_P(probe_array_of_missing(&keys, found));
+	PG_RETURN_ARRAYTYPE_P(make(&keys, found));
 }
 
-/* bloom_hash(key): the key hash itself */
+/* ..._contains_each(filter, keys): a result for each key, in an array of the same shape */
+SQL_FUNCTION(filter_contains_each, probe_to_array(fcinfo, probe_array_of_results));
+
+/* bloom_missing, cuckoo_missing(filter, keys): the keys that were certainly not added */
+SQL_FUNCTION(filter_missing, probe_to_array(fcinfo, probe_array_of_missing));
+
+/* bloom_hash(key): the 64-bit hash of a key */
 PG_FUNCTION_INFO_V1(bloom_hash);
 Datum
 bloom_hash(PG_FUNCTION_ARGS)
@@ -508,7 +457,7 @@ bloom_hash(PG_FUNCTION_ARGS)
 	PG_RETURN_INT64((int64) key_hash(type, PG_GETARG_DATUM(0)));
 }
 
-/* cuckoo_count(cuckoo, key): how many copies of the key? */
+/* cuckoo_count(cuckoo, key): the number of copies of a key */
 PG_FUNCTION_INFO_V1(cuckoo_count);
 Datum
 cuckoo_count(PG_FUNCTION_ARGS)

@@ -2,8 +2,8 @@
  * io.c
  *		Input, output, casts and equality of the filter types.
  *
- * A filter is the same bytes on disk, on the wire and as bytea; the text form
- * is those bytes in base64.
+ * A filter has the same bytes on disk, on the wire and as bytea; the text form is
+ * these bytes in base64.
  */
 #include "compat.h"
 
@@ -33,8 +33,8 @@ filter_in(FunctionCallInfo fcinfo, uint16 kind)
 		bf_ereturn(fcinfo->context,
 				   (errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
 					errmsg("invalid input syntax for type %s", value_type_name(kind)),
-					errdetail("The text has %zu characters; base64 comes in groups of four.", length),
-					errhint("The text form of a filter is what the database printed, unchanged.")));
+					errdetail("The text has %zu characters; its length must be a multiple of four.", length),
+					errhint("Use the text that the database printed, unchanged.")));
 	if (n + VARHDRSZ > BF_MAX_BYTES)
 		bf_ereturn(fcinfo->context,
 				   (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
@@ -45,22 +45,22 @@ filter_in(FunctionCallInfo fcinfo, uint16 kind)
 		bf_ereturn(fcinfo->context,
 				   (errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
 					errmsg("invalid input syntax for type %s", value_type_name(kind)),
-					errdetail("The character at position %zu is not valid base64 there.", bad + 1),
-					errhint("The text form of a filter is what the database printed, unchanged.")));
+					errdetail("The character at position %zu is not valid base64.", bad + 1),
+					errhint("Use the text that the database printed, unchanged.")));
 	problem = value_validate(kind, (uint8 *) VARDATA(image), n);
 	if (problem != NULL)
 		bf_ereturn(fcinfo->context,
 				   (errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
 					errmsg("invalid input for type %s", value_type_name(kind)),
 					errdetail("%s", problem),
-					errhint("The text form of a filter is what the database printed, unchanged.")));
+					errhint("Use the text that the database printed, unchanged.")));
 	PG_RETURN_POINTER(image);
 }
 
 /*
- * What is printed or sent may be the state of an aggregate: Citus carries one
- * from a worker to the coordinator, and users may define aggregates without our
- * final function.
+ * The argument of an output function.  It may be the state of an aggregate: Citus
+ * sends states from workers to the coordinator, and users may define aggregates
+ * without our final function.
  */
 static struct varlena *
 printable_argument(FunctionCallInfo fcinfo)
@@ -114,7 +114,7 @@ filter_from_bytea(FunctionCallInfo fcinfo, uint16 kind)
 SQL_FUNCTION(filter_to_bytea,
 			 PointerGetDatum(value_finished((struct varlena *) PG_DETOAST_DATUM_COPY(PG_GETARG_DATUM(0)))));
 
-/* What has to know which type it makes. */
+/* Functions of one type, which have to know the kind of the result. */
 SQL_FUNCTION(bloom_in, filter_in(fcinfo, BF_KIND_BLOOM));
 
 SQL_FUNCTION(bloom_recv, filter_recv(fcinfo, BF_KIND_BLOOM));
@@ -132,7 +132,7 @@ SQL_FUNCTION(cuckoo_from_bytea, filter_from_bytea(fcinfo, BF_KIND_CUCKOO));
  * ----------------------------------------------------------------
  */
 
-/* Filters are equal if their bytes are; most that are not differ in size. */
+/* Filters are equal if their bytes are.  Most that differ have different sizes. */
 static bool
 filter_equal(Datum a, Datum b)
 {
@@ -147,21 +147,15 @@ filter_equal(Datum a, Datum b)
 SQL_FUNCTION(filter_eq, BoolGetDatum(filter_equal(PG_GETARG_DATUM(0), PG_GETARG_DATUM(1))));
 SQL_FUNCTION(filter_ne, BoolGetDatum(!filter_equal(PG_GETARG_DATUM(0), PG_GETARG_DATUM(1))));
 
-PG_FUNCTION_INFO_V1(filter_hash);
-Datum
-filter_hash(PG_FUNCTION_ARGS)
+static Datum
+filter_hash_bytes(FunctionCallInfo fcinfo, bool extended)
 {
 	struct varlena *image = value_finished(PG_DETOAST_DATUM_PACKED(PG_GETARG_DATUM(0)));
+	unsigned char *bytes = (unsigned char *) VARDATA_ANY(image);
+	int			n = (int) VARSIZE_ANY_EXHDR(image);
 
-	return hash_any((unsigned char *) VARDATA_ANY(image), (int) VARSIZE_ANY_EXHDR(image));
+	return extended ? hash_any_extended(bytes, n, (uint64) PG_GETARG_INT64(1)) : hash_any(bytes, n);
 }
 
-PG_FUNCTION_INFO_V1(filter_hash_extended);
-Datum
-filter_hash_extended(PG_FUNCTION_ARGS)
-{
-	struct varlena *image = value_finished(PG_DETOAST_DATUM_PACKED(PG_GETARG_DATUM(0)));
-
-	return hash_any_extended((unsigned char *) VARDATA_ANY(image), (int) VARSIZE_ANY_EXHDR(image),
-							 (uint64) PG_GETARG_INT64(1));
-}
+SQL_FUNCTION(filter_hash, filter_hash_bytes(fcinfo, false));
+SQL_FUNCTION(filter_hash_extended, filter_hash_bytes(fcinfo, true));

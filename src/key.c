@@ -1,20 +1,18 @@
 /*
  * key.c
- *		From an SQL value to the class and the 64-bit hash of a key: choosing
- *		the way to hash a type.
+ *		Choosing how to hash an SQL type.
  *
- * Values that SQL calls equal must hash alike: today, after a dump and restore,
- * and on another machine.  The server's own hash functions do not promise
- * that (they depend on byte order, hash enum OIDs that change on restore, and
- * fold int8 to 32 bits, which alone puts a floor under the false-positive
- * rate).  So values are brought into a canonical form, little-endian and free
- * of everything that equality ignores, and hashed with XXH3 (key_scalar.c).
- * Arrays, records, ranges and jsonb go through the same functions element by
- * element (key_nested.c).  Types that this code cannot take apart, mostly those
- * of other extensions, are left to their own extended hash function, and a
- * filter made that way says so in its scheme.
+ * Values that are equal in SQL must have the same hash: now, after a dump and
+ * restore, and on another machine.  The server's hash functions do not guarantee
+ * that: they depend on byte order and hash enum OIDs, which change on restore.  They
+ * also fold int8 to 32 bits, which puts a floor under the false-positive rate.  So values are
+ * converted to a canonical form, little-endian and without anything that equality
+ * ignores, and hashed with XXH3 (key_scalar.c).  Arrays, records, ranges and jsonb
+ * are hashed element by element (key_nested.c).  Other types, mostly of other
+ * extensions, are hashed by their own extended hash function, and the filter's
+ * scheme records that.
  *
- * Where none of this can keep the promise, the key is refused.
+ * A type for which none of this is possible is rejected.
  */
 #include "compat.h"
 
@@ -42,9 +40,9 @@
  */
 
 /*
- * Name a class.  Names travel with the filter, so they are UTF-8 and at most
- * BF_MAX_CLASS_NAME bytes long; of a longer one the beginning is kept, followed
- * by a hash of the whole.
+ * Name a class.  Names are stored in the filter, so they are UTF-8 and at most
+ * BF_MAX_CLASS_NAME bytes long.  A longer name is truncated and followed by a hash
+ * of the whole.
  */
 void
 key_set_class_name(KeyType *type, uint8 scheme, const char *label)
@@ -61,16 +59,13 @@ key_set_class_name(KeyType *type, uint8 scheme, const char *label)
 		length = kept + 17;
 	}
 	memcpy(type->name_buffer, utf8, length);
-	type->class.scheme = scheme;
-	type->class.code = BF_CLASS_NAMED;
-	type->class.name_length = (uint8) length;
-	type->class.name = type->name_buffer;
+	type->class = (KeyClass) {scheme, BF_CLASS_NAMED, (uint8) length, type->name_buffer};
 }
 
 /*
- * Name a class after its type, as in "enum mood".  OIDs change on restore, so
- * the name is all there is.  Unless it is a plain word it is quoted, so that an
- * enum named "a[]" is not taken for an array of enums "a".
+ * Name a class after its type, as in "enum mood".  The name is used because OIDs
+ * change on restore.  It is quoted unless it is a plain word, so that an enum named
+ * "a[]" differs from an array of enums "a".
  */
 void
 key_set_class_of_type(KeyType *type, uint8 scheme, const char *kind)
@@ -103,7 +98,7 @@ key_set_class_of_type(KeyType *type, uint8 scheme, const char *kind)
 }
 
 /* ----------------------------------------------------------------
- * Refusals
+ * Types that cannot be keys
  * ----------------------------------------------------------------
  */
 
@@ -117,7 +112,7 @@ key_refuse_type(Oid typid, const char *reason, const char *hint)
 			 errhint("%s", hint)));
 }
 
-/* Types whose values are OIDs by another name. */
+/* Reject types whose values are OIDs. */
 static void
 key_refuse_oid_alias(Oid typid)
 {
@@ -136,15 +131,14 @@ key_refuse_oid_alias(Oid typid)
 		case REGROLEOID:
 		case REGTYPEOID:
 		case ACLITEMOID:
-			key_refuse_type(typid, "The value stands for an object by its OID, which changes when a dump is restored.",
+			key_refuse_type(typid, "Its values are OIDs of objects, which change when a dump is restored.",
 							"Cast the key to text.");
 	}
 }
 
 /*
- * Is this base type one of our own, that is, a filter?  The catalog knows which
- * types came with the extension, whatever schema they are in; asking it keeps
- * the key code independent of the filters that are built on it.
+ * Is this base type a filter?  The catalog says which types belong to the extension,
+ * in any schema, so the key code does not depend on the filter code.
  */
 static bool
 key_is_filter(Oid typid)
@@ -161,8 +155,8 @@ key_is_filter(Oid typid)
  */
 
 /*
- * The type's own extended hash function.  It need not spread its results over
- * all 64 bits, so they are mixed once more.
+ * Hash a value by its type's extended hash function.  The result is mixed because it
+ * need not be uniform over 64 bits.
  */
 static uint64
 key_hash_server_datum(KeyType *type, Datum value)
@@ -180,9 +174,9 @@ key_set_server(KeyType *type)
 	FmgrInfo   *proc;
 
 	if (type->typid == UNKNOWNOID)
-		key_refuse_type(type->typid, "A constant inside of a row has no type.", "Give it one, as in row(1, 'a'::text).");
+		key_refuse_type(type->typid, "A constant inside a row has no type of its own.", "Cast it, as in row(1, 'a'::text).");
 	if (key_is_filter(type->typid))
-		key_refuse_type(type->typid, "A filter is a set of keys, not a key.",
+		key_refuse_type(type->typid, "Filters are sets of keys.",
 						"To combine filters, use bloom_union_agg, cuckoo_merge_agg or one of the set operations.");
 	if (!OidIsValid(entry->hash_extended_proc))
 		key_refuse_type(type->typid, "The type has no default hash operator class with a 64-bit hash function.",
@@ -194,7 +188,7 @@ key_set_server(KeyType *type)
 	type->private = proc;
 	type->hash = key_hash_server_datum;
 
-	/* The function sees strings in the encoding of the database: name it. */
+	/* the function hashes strings in the database encoding: name that, too */
 	key_set_class_of_type(type, SERVER_SCHEME, GetDatabaseEncoding() == PG_UTF8 ? "type" :
 						  psprintf("%s type", GetDatabaseEncodingName()));
 }
@@ -204,7 +198,7 @@ key_set_server(KeyType *type)
  * ----------------------------------------------------------------
  */
 
-/* Anything but a scalar: by the kind of type. */
+/* Set the hash function of a type that is not a scalar, by its kind. */
 static void
 key_set_by_kind(KeyType *type)
 {
@@ -238,8 +232,8 @@ key_set_by_kind(KeyType *type)
 }
 
 /*
- * Find out how to hash a type, or refuse it.  The result and all that belongs
- * to it live in `context`.
+ * Determine how to hash a type; an error if it cannot be a key.  The result is
+ * allocated in `context`.
  */
 KeyType *
 key_type(Oid typid, Oid collation, MemoryContext context)
@@ -256,7 +250,7 @@ key_type(Oid typid, Oid collation, MemoryContext context)
 		return type;
 	key_refuse_oid_alias(type->typid);
 
-	/* the pieces that names are put together from go away with this context */
+	/* parts of names are freed with this context */
 	scratch = AllocSetContextCreate(caller, "bloomfilter key class", ALLOCSET_SMALL_SIZES);
 	MemoryContextSwitchTo(scratch);
 	key_set_by_kind(type);

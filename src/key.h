@@ -1,6 +1,6 @@
 /*
  * key.h
- *		From an SQL value to the class and the 64-bit hash of a key.
+ *		The class and the 64-bit hash of an SQL value as a key.
  */
 #ifndef BF_KEY_H
 #define BF_KEY_H
@@ -14,9 +14,9 @@
 typedef bf_key_class KeyClass;
 
 /*
- * How to hash the values of one SQL type.  Made once per call site by
- * key_type() and kept in fn_extra.  The class of a record depends on the
- * columns of the value, so read `class` after hashing.
+ * The way to hash values of one SQL type.  It is made once per call site by
+ * key_type() and kept in fn_extra.  The class of a record depends on the columns of
+ * the value, so `class` is valid after hashing.
  */
 typedef struct KeyType KeyType;
 
@@ -26,11 +26,11 @@ struct KeyType
 	uint64		(*hash) (KeyType *type, Datum value);
 	Oid			typid;			/* base type */
 	Oid			collation;
-	const char *can_change;		/* why ALTER TYPE can change the hash of a
-								 * stored value: a sentence, or NULL */
+	const char *can_change;		/* a sentence on why ALTER TYPE can change the
+								 * hash of a stored value, or NULL */
 	uint32		generation;		/* counts changes of the class */
-	MemoryContext context;		/* where this struct and its parts live */
-	void	   *private;		/* more on nested types and server procs */
+	MemoryContext context;		/* of this struct and its parts */
+	void	   *private;		/* of nested types and server functions */
 	char		name_buffer[BF_MAX_CLASS_NAME];
 };
 
@@ -38,7 +38,7 @@ extern const KeyClass key_class_integer;
 extern const KeyClass key_class_text;
 extern const KeyClass key_class_uuid;
 
-/* The common types, without any state. */
+/* Hashes of the common types, without a KeyType. */
 extern uint64 key_hash_bytes(const char *bytes, Size length);
 extern uint64 key_hash_integer(int64 value);
 extern uint64 key_hash_text(const char *string, Size length);
@@ -59,7 +59,7 @@ key_hash(KeyType *type, Datum value)
 /* Arguments of the function being called. */
 extern KeyType *key_type_of_argument(FunctionCallInfo fcinfo, int argument);
 
-/* The same, found out at the first call and kept in *cache. */
+/* The same, determined at the first call and kept in *cache. */
 static inline KeyType *
 key_type_of_call(FunctionCallInfo fcinfo, int argument, KeyType **cache)
 {
@@ -77,8 +77,8 @@ typedef struct KeyArray
 	AnyArrayType *array;
 	KeyClass	class;			/* none if there are no keys */
 	int			items;
-	bool	   *nulls;			/* one for each item */
-	uint64	   *hashes;			/* one for each that is not null */
+	bool	   *nulls;			/* one per item */
+	uint64	   *hashes;			/* one per item that is not null */
 	Size		n;
 } KeyArray;
 
@@ -96,7 +96,7 @@ key_class_equal(const KeyClass *a, const KeyClass *b)
 		(a->name_length == 0 || memcmp(a->name, b->name, a->name_length) == 0);
 }
 
-/* Does a key fit the class of a filter?  An error if not. */
+/* Raise an error if a key does not have the class of a filter. */
 static inline void
 key_class_check(const KeyClass *filter, const KeyClass *key)
 {

@@ -1,10 +1,10 @@
 /*
  * key_argument.c
- *		What is the type of this argument?
+ *		The type of a key argument.
  *
- * The declared type of a key argument is a polymorphic one, or text.  Which
- * type of key it was in the query, and thus which values are equal, can be seen
- * only in the expression that the function or aggregate is called in.
+ * The declared type of a key argument is polymorphic, or text.  Its type in the query,
+ * which determines which values are equal, is known only from the call expression
+ * of the function or aggregate.
  */
 #include "compat.h"
 
@@ -24,7 +24,7 @@
 #include "core/host.h"
 #include "key.h"
 
-/* How to hash a function's key argument, by its type in this call. */
+/* Determine how to hash a key argument, by its type in this call. */
 KeyType *
 key_type_of_argument(FunctionCallInfo fcinfo, int argument)
 {
@@ -40,7 +40,7 @@ key_type_of_argument(FunctionCallInfo fcinfo, int argument)
 	return key_type(typid, PG_GET_COLLATION(), flinfo->fn_mcxt);
 }
 
-/* Hash an array's elements; how to do that is kept in *cache. */
+/* Hash the elements of an array; the KeyType is kept in *cache. */
 KeyArray
 key_array_of_argument(FunctionCallInfo fcinfo, int argument, KeyType **cache)
 {
@@ -79,14 +79,14 @@ key_array_of_argument(FunctionCallInfo fcinfo, int argument, KeyType **cache)
 		}
 		else if ((*cache)->typid == RECORDOID)
 		{
-			/* anonymous records: each has a class of its own */
+			/* each anonymous record has its own class */
 			key_class_check(&keys.class, &(*cache)->class);
 		}
 	}
 	return keys;
 }
 
-/* The type that an implicit cast hides, or InvalidOid if there is no cast. */
+/* The source type of an implicit cast, or InvalidOid if there is none. */
 static Oid
 key_implicit_cast_source(Node *node)
 {
@@ -100,8 +100,8 @@ key_implicit_cast_source(Node *node)
 }
 
 /*
- * Refuse a key that an implicit cast has turned into text, unless its type is a
- * built-in one: those agree with text on what is equal.
+ * Reject a key that was implicitly cast to text, unless its type is built in: those
+ * have the same equality as text.
  */
 static void
 key_check_text_expression(Node *node)
@@ -113,14 +113,14 @@ key_check_text_expression(Node *node)
 	ereport(ERROR,
 			(errcode(ERRCODE_DATATYPE_MISMATCH),
 			 errmsg("values of type %s cannot be keys of a filter", format_type_be(source)),
-			 errdetail("The key was implicitly cast to text, which need not agree with its type on what is equal."),
-			 errhint("Bring the key into one form of type text yourself, for example lower(key::text).")));
+			 errdetail("The key was implicitly cast to text, whose equality may differ from that of its type."),
+			 errhint("Cast the key explicitly to a canonical form, for example lower(key::text).")));
 }
 
 /*
- * Does the aggregate have this transition function, and a final one?  A window
- * computes several aggregates, and an aggregate of another extension can call our
- * functions.
+ * Does the aggregate have this transition function, and a final function if that is
+ * required?  A window computes several aggregates, and an aggregate of another
+ * extension can call our functions.
  */
 bool
 key_aggregate_is(Oid aggregate, Oid transition, bool with_final)
@@ -139,16 +139,16 @@ key_aggregate_is(Oid aggregate, Oid transition, bool with_final)
 }
 
 /*
- * An aggregate over text takes values of citext and the like, too, and they
- * arrive with no trace of the equality of their own type.  The expression that
- * computes the argument still shows the implicit cast; refuse it.  (Not seen:
- * an argument that a lower plan node has computed as text already, as for
- * "bloom_agg(c) ... GROUP BY c::text", and one that the planner has simplified
- * to text, as it does with constants, parameters and casts of text to citext.)
- * A collation that could not be determined is refused here as well.
+ * Check the argument of an aggregate over text.  It also accepts values of citext and
+ * similar types, whose own equality is lost by the implicit cast.  The argument's
+ * expression shows that cast, which is rejected.  Two cases are not detected:
+ * arguments that a lower plan node has computed as text, as in
+ * "bloom_agg(c) ... GROUP BY c::text", and those that the planner has simplified to
+ * text, such as constants, parameters and casts of text to citext.  An
+ * indeterminate collation is rejected, too.
  *
- * Where the caller has no such expression, as when Citus calls a transition
- * function, there is nothing to check.
+ * Without an expression, as when Citus calls a transition function, nothing can be
+ * checked.
  */
 void
 key_check_text_aggregate(FunctionCallInfo fcinfo)

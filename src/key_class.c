@@ -1,10 +1,9 @@
 /*
  * key_class.c
- *		Classes of keys: their names, and whether two go together.
+ *		Classes of keys: their names, and whether two are compatible.
  *
- * A filter remembers the class of its keys.  A key of another class could only
- * give the answer "no", and the asker would never learn that the question was
- * wrong; so it is an error.
+ * A filter stores the class of its keys.  Testing a key of another class would
+ * always return false and hide the mistake, so it is an error.
  */
 #include "compat.h"
 
@@ -12,7 +11,7 @@
 
 #include "key.h"
 
-/* The class of a key in words, in the server's encoding. */
+/* The label of a key class, in the server's encoding. */
 char *
 key_class_label(const KeyClass *class)
 {
@@ -24,7 +23,7 @@ key_class_label(const KeyClass *class)
 	return pg_any_to_server(name, class->name_length, PG_UTF8);
 }
 
-/* What a key may be cast to for its class; the class itself if that is a type. */
+/* A type of this class, to be suggested for a cast; NULL if there is none. */
 static const char *
 cast_for_class(const KeyClass *class)
 {
@@ -35,7 +34,7 @@ cast_for_class(const KeyClass *class)
 		case BF_CLASS_FLOAT:
 			return "float8";
 		case BF_CLASS_BIT:
-			return "varbit";	/* a cast to bit cuts to one bit */
+			return "varbit";	/* a cast to bit truncates to one bit */
 		case BF_CLASS_NAMED:
 			{
 				char	   *label = key_class_label(class);
@@ -49,7 +48,7 @@ cast_for_class(const KeyClass *class)
 	}
 }
 
-/* Slow path of key_class_check. */
+/* Slow path of key_class_check: compare names, and raise the error. */
 void
 key_class_compare(const KeyClass *filter, const KeyClass *key)
 {
@@ -63,34 +62,32 @@ key_class_compare(const KeyClass *filter, const KeyClass *key)
 	if (key_class_equal(&class, key))
 		ereport(ERROR,
 				(errcode(ERRCODE_DATATYPE_MISMATCH),
-				 errmsg("filter of class %s was made on a machine of another byte order", key_class_label(&class)),
+				 errmsg("filter of class %s was built on a machine with a different byte order", key_class_label(&class)),
 				 errdetail("Keys of this class are hashed by the server's own functions, which depend on the byte order."),
-				 errhint("Build the filter again on this machine, or use a key of another type, such as its text form.")));
+				 errhint("Build the filter again on this machine, or use keys of another type, such as text.")));
 	ereport(ERROR,
 			(errcode(ERRCODE_DATATYPE_MISMATCH),
 			 errmsg("key of class %s does not fit a filter of class %s",
 					key_class_label(key), key_class_label(&class)),
-			 errdetail("A filter holds keys of the class of its first key."),
+			 errdetail("The class of a filter is that of its first key."),
 			 class.code == BF_CLASS_TEXT && key->code == BF_CLASS_NAMED ?
-			 errhint("Bring the key into the form that the filter was built from, for example key::text or lower(key::text).") :
+			 errhint("Convert the key to the form that the filter was built from, for example key::text or lower(key::text).") :
 			 type != NULL ?
 			 errhint("Cast the key to the type that the filter was built from, for example key::%s.", type) :
 			 errhint("Use a key of the type that the filter was built from.")));
 }
 
-/* Filters of different classes cannot be combined. */
+/* Raise an error if filters to be combined have different classes. */
 void
 key_class_check_same(const KeyClass *a, const KeyClass *b)
 {
-	if (a->code == BF_CLASS_NONE || b->code == BF_CLASS_NONE)
-		return;
-	if (!key_class_equal(a, b))
+	if (a->code != BF_CLASS_NONE && b->code != BF_CLASS_NONE && !key_class_equal(a, b))
 		ereport(ERROR,
 				(errcode(ERRCODE_DATATYPE_MISMATCH),
 				 errmsg("filters of class %s and of class %s cannot be combined",
 						key_class_label(a), key_class_label(b)),
 				 a->code == b->code && a->scheme != b->scheme ?
-				 errdetail("They were made on machines of different byte order.") :
+				 errdetail("They were built on machines with different byte orders.") :
 				 errdetail("A key of one class cannot be found in a filter of another."),
 				 errhint("Build both filters from keys of one type.")));
 }

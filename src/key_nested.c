@@ -1,16 +1,15 @@
 /*
  * key_nested.c
- *		Hashing values made of other values: arrays, records, ranges,
+ *		Hashing values that consist of other values: arrays, records, ranges,
  *		multiranges and jsonb.
  *
  * The hash of such a value is the hash of a sequence of parts.  A part is one
- * byte, 0 for NULL and 1 for a value, and in the latter case the 64-bit hash
- * that the inner value would have as a key by itself.  What equality looks at
- * besides the inner values (dimensions, kinds of bounds) stands between the
- * parts; docs/FORMAT.md has the details.
+ * byte, 0 for NULL and 1 for a value, followed in the latter case by the 64-bit hash
+ * of the inner value as a key.  Other properties that equality compares (dimensions,
+ * inclusive bounds) are between the parts; docs/FORMAT.md has the details.
  *
  * The class is named after the classes of the inner values, for example
- * (integer,text)[], so an array of int4 and one of int8 are of one class.
+ * (integer,text)[], so arrays of int4 and of int8 have the same class.
  */
 #include "compat.h"
 
@@ -63,9 +62,9 @@ key_append_number(StringInfo parts, uint32 number)
 }
 
 /*
- * A row type inside of another type can be altered while values are hashed; then it
- * has another class.  Take over what depends on an inner type, and note as of which
- * change.
+ * Copy the properties that depend on an inner type, and record its generation.  A row
+ * type inside another type can be altered while values are hashed, and then has
+ * another class.
  */
 static void
 key_follow(KeyType *type, const KeyType *inner, uint32 *generation)
@@ -112,9 +111,8 @@ key_name_array(KeyType *type)
 }
 
 /*
- * The dimensions if there is more than one, then the elements.  Lower bounds
- * are left out: the equality of arrays looks at them, that of oidvector does
- * not.
+ * The hash of an array: the dimensions if there is more than one, then the elements.
+ * Lower bounds are omitted, because oidvector's equality ignores them.
  */
 static uint64
 key_hash_array_datum(KeyType *type, Datum value)
@@ -146,14 +144,14 @@ key_hash_array_datum(KeyType *type, Datum value)
 	}
 	if (unlikely(private->generation != private->element->generation))
 		key_name_array(type);
-	if (!VARATT_IS_EXPANDED_HEADER(array) && (Pointer) array != DatumGetPointer(value))
-		pfree(array);
+	if (!VARATT_IS_EXPANDED_HEADER(array))
+		key_free_copy(array, value);
 	return key_hash_parts(&parts);
 }
 
 /*
- * The columns of an anonymous record are known only from a value, so the class
- * of an array or record that contains one could not name them.
+ * Reject anonymous records inside other values: their columns are known only from a
+ * value, so the class of the outer type could not name them.
  */
 static void
 key_refuse_nested_record(Oid typid)
@@ -161,7 +159,7 @@ key_refuse_nested_record(Oid typid)
 	if (getBaseType(typid) == RECORDOID)
 		ereport(ERROR,
 				(errcode(ERRCODE_DATATYPE_MISMATCH),
-				 errmsg("anonymous records inside of other values cannot be keys of a filter"),
+				 errmsg("anonymous records inside other values cannot be keys of a filter"),
 				 errdetail("Their columns are not part of the key's type."),
 				 errhint("Cast the inner record to a named composite type.")));
 }
@@ -208,9 +206,9 @@ key_columns_generation(const RecordParts *private)
 }
 
 /*
- * Name the class after the classes of the columns.  A column that is dropped and another
- * one that is added can leave the class as it was, but not the values that are stored: a
- * filter that has to agree with stored values must not hold rows.
+ * Name the class after the classes of the columns.  Dropping a column and adding
+ * another can leave the class as it was, but changes the hashes of stored values.  So
+ * an index, which has to agree with stored values, cannot have rows as keys.
  */
 static void
 key_name_record(KeyType *type)
@@ -220,7 +218,7 @@ key_name_record(KeyType *type)
 	StringInfoData label;
 
 	initStringInfo(&label);
-	type->can_change = "Rows are hashed by their columns, which ALTER TYPE and ALTER TABLE add and drop.";
+	type->can_change = "Rows are hashed by their columns, which ALTER TYPE and ALTER TABLE can add and drop.";
 	for (int i = 0; i < private->natts; i++)
 	{
 		const KeyType *column = private->columns[i];
@@ -237,7 +235,7 @@ key_name_record(KeyType *type)
 	type->generation++;
 }
 
-/* Learn the columns of a record type and name its class after them. */
+/* Set the columns of a record type and name its class after them. */
 static void
 key_set_record_columns(KeyType *type, TupleDesc desc, uint64 identifier)
 {
@@ -263,8 +261,8 @@ key_set_record_columns(KeyType *type, TupleDesc desc, uint64 identifier)
 }
 
 /*
- * The columns, without dropped ones.  Values of an anonymous record can have
- * other columns from one to the next, and a named type can be altered.
+ * The hash of a record: its columns without dropped ones.  The columns of anonymous
+ * records can differ from value to value, and a named type can be altered.
  */
 static uint64
 key_hash_record_datum(KeyType *type, Datum value)
@@ -302,12 +300,11 @@ key_hash_record_datum(KeyType *type, Datum value)
 	pfree(values);
 	pfree(nulls);
 	ReleaseTupleDesc(desc);
-	if ((Pointer) record != DatumGetPointer(value))
-		pfree(record);
+	key_free_copy(record, value);
 	return key_hash_parts(&parts);
 }
 
-/* The columns of an anonymous record are known only from a value. */
+/* Set the hash function of a record.  The columns of an anonymous one come with a value. */
 void
 key_set_record(KeyType *type)
 {
@@ -351,9 +348,9 @@ key_name_range(KeyType *type)
 }
 
 /*
- * One range: a byte, 0 if it is empty and 1 if not; and unless it is empty, for
- * each bound a byte, 1 if it is inclusive, and its value as a part.  That of an
- * infinite bound is NULL.
+ * Append one range: a byte that is 0 if the range is empty, else 1; and unless it is
+ * empty, for each bound a byte that is 1 if it is inclusive, and its value as a part,
+ * NULL if it is infinite.
  */
 static void
 key_append_range(StringInfo parts, RangeParts *private, const RangeType *range)
@@ -370,50 +367,35 @@ key_append_range(StringInfo parts, RangeParts *private, const RangeType *range)
 	}
 }
 
+/* The hash of a range, or of all ranges of a multirange. */
 static uint64
 key_hash_range_datum(KeyType *type, Datum value)
 {
 	RangeParts *private = type->private;
-	RangeType  *range = DatumGetRangeTypeP(value);
+	void	   *copy = PG_DETOAST_DATUM(value);
+	RangeType  *range = copy;
+	RangeType **ranges = &range;
+	int32		count = 1;
 	StringInfoData parts;
 
 	check_stack_depth();
 	initStringInfo(&parts);
-	key_append_range(&parts, private, range);
-	if (unlikely(private->generation != private->element->generation))
-		key_name_range(type);
-	if ((Pointer) range != DatumGetPointer(value))
-		pfree(range);
-	return key_hash_parts(&parts);
-}
-
-static uint64
-key_hash_multirange_datum(KeyType *type, Datum value)
-{
-	RangeParts *private = type->private;
-	MultirangeType *multirange = DatumGetMultirangeTypeP(value);
-	RangeType **ranges;
-	int32		count;
-	StringInfoData parts;
-
-	check_stack_depth();
-	initStringInfo(&parts);
-	multirange_deserialize(private->range, multirange, &count, &ranges);
+	if (private->multirange)
+		multirange_deserialize(private->range, copy, &count, &ranges);
 	for (int32 i = 0; i < count; i++)
 		key_append_range(&parts, private, ranges[i]);
 	if (unlikely(private->generation != private->element->generation))
 		key_name_range(type);
-	if (count > 0)
+	if (private->multirange && count > 0)
 		pfree(ranges);
-	if ((Pointer) multirange != DatumGetPointer(value))
-		pfree(multirange);
+	key_free_copy(copy, value);
 	return key_hash_parts(&parts);
 }
 
 /*
- * Bounds are compared by the operator class that the range type was created
- * with, and hashed by their own type.  Both agree on what is equal only if the
- * operator class is the default one of that type.
+ * Set the hash function of a range type.  Bounds are hashed by their own type, but
+ * compared by the range type's operator class.  Both have the same equality only if
+ * that is the default operator class of the type of the bounds.
  */
 void
 key_set_range(KeyType *type, bool multirange)
@@ -432,7 +414,7 @@ key_set_range(KeyType *type, bool multirange)
 	private->element = key_type(element->type_id, private->range->rng_collation, type->context);
 	type->private = private;
 	private->multirange = multirange;
-	type->hash = multirange ? key_hash_multirange_datum : key_hash_range_datum;
+	type->hash = key_hash_range_datum;
 	key_name_range(type);
 }
 
@@ -441,7 +423,7 @@ key_set_range(KeyType *type, bool multirange)
  * ----------------------------------------------------------------
  */
 
-/* A scalar: its kind, then a hash, or 0 or 1 for null and the booleans. */
+/* Append a scalar: its kind, then a hash, or 0 or 1 for null and booleans. */
 static void
 key_append_jsonb_scalar(StringInfo parts, const JsonbValue *value)
 {
@@ -471,9 +453,9 @@ key_append_jsonb_scalar(StringInfo parts, const JsonbValue *value)
 }
 
 /*
- * The array or object that the iterator has just entered, up to its end.  The
- * order in which an object keeps its members depends on the encoding of the
- * database, so their hashes are added up, which any order does alike.
+ * The hash of the array or object that the iterator has entered, up to its end.  The
+ * order of an object's members depends on the database encoding, so their hashes
+ * are added, which does not depend on the order.
  */
 static uint64
 key_hash_jsonb_container(JsonbIterator **iterator, bool object)
@@ -517,9 +499,8 @@ key_hash_jsonb_container(JsonbIterator **iterator, bool object)
 }
 
 /*
- * A jsonb that is a mere scalar, such as '1', is stored as an array of one
- * element with a flag.  The kind of the whole is mixed in, so that '1' and
- * '[1]' differ.
+ * The hash of a jsonb.  A scalar, such as '1', is stored as an array of one element
+ * with a flag.  The kind of the value is mixed in, so that '1' and '[1]' differ.
  */
 static uint64
 key_hash_jsonb_datum(KeyType *type, Datum value)
@@ -531,15 +512,13 @@ key_hash_jsonb_datum(KeyType *type, Datum value)
 	bool		scalar = token == WJB_BEGIN_ARRAY && top.val.array.rawScalar;
 	uint64		hash = key_hash_jsonb_container(&iterator, token == WJB_BEGIN_OBJECT);
 
-	if ((Pointer) json != DatumGetPointer(value))
-		pfree(json);
+	key_free_copy(json, value);
 	return bf_mix64(hash + (scalar ? 's' : token == WJB_BEGIN_ARRAY ? 'a' : 'o'));
 }
 
 void
 key_set_jsonb(KeyType *type)
 {
-	type->class.scheme = BF_SCHEME_CANONICAL;
-	type->class.code = BF_CLASS_JSONB;
+	type->class = (KeyClass) {BF_SCHEME_CANONICAL, BF_CLASS_JSONB, 0, NULL};
 	type->hash = key_hash_jsonb_datum;
 }

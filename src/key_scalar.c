@@ -1,12 +1,11 @@
 /*
  * key_scalar.c
- *		Hashing values of the built-in types that consist of one piece, and of
- *		enums.
+ *		Hashing values of built-in scalar types, and of enums.
  *
  * Each type has a canonical form: a sequence of bytes that is the same for all
- * values that SQL calls equal, in every database and on every machine.  Numbers
- * in it are little-endian, strings are UTF-8.  The hash of a value is XXH3 of
- * these bytes; docs/FORMAT.md lists the forms.
+ * values that are equal in SQL, in every database and on every machine.  Numbers
+ * are little-endian, strings are UTF-8.  The hash of a value is XXH3 of these bytes;
+ * docs/FORMAT.md lists the forms.
  *
  * Types of one class share a form: all integers, both floats, all string types,
  * inet and cidr, both bit string types.
@@ -49,18 +48,18 @@ const KeyClass key_class_text = {BF_SCHEME_CANONICAL, BF_CLASS_TEXT, 0, NULL};
 const KeyClass key_class_uuid = {BF_SCHEME_CANONICAL, BF_CLASS_UUID, 0, NULL};
 
 /* ----------------------------------------------------------------
- * Bytes, integers, strings, uuids: without any state
+ * Bytes, integers, strings, uuids
  * ----------------------------------------------------------------
  */
 
-/* All hashes of the canonical scheme are made here. */
+/* The hash of bytes, which all hashes of the canonical scheme are computed with. */
 uint64
 key_hash_bytes(const char *bytes, Size length)
 {
 	return XXH3_64bits(bytes, length);
 }
 
-/* All integers are one class: 64 bits, sign-extended. */
+/* The hash of an integer of any width: 64 bits, sign-extended. */
 uint64
 key_hash_integer(int64 value)
 {
@@ -71,9 +70,9 @@ key_hash_integer(int64 value)
 }
 
 /*
- * The server's own conversion of strings in the encoding of the database to UTF-8; without
- * a function if there is none.  Found by its schema: a conversion that somebody has put
- * into the search_path must not change the hash of a key.
+ * The server's conversion from the database encoding to UTF-8; fn_oid is invalid if
+ * there is none.  It is looked up in pg_catalog, because a conversion in the
+ * search_path must not change the hash of a key.
  */
 static FmgrInfo *
 key_conversion_to_utf8(void)
@@ -93,10 +92,10 @@ key_conversion_to_utf8(void)
 }
 
 /*
- * The hash of a string in an encoding other than UTF-8.  Characters of ASCII are the same
- * bytes in all encodings that a database can have.  A string that has no UTF-8 form, since
- * its encoding leaves code points undefined, is hashed by its bytes: no other encoding
- * has that string.
+ * The hash of a string in an encoding other than UTF-8.  ASCII characters have the
+ * same bytes in all encodings of databases.  A string without a UTF-8 form, because
+ * its encoding leaves code points undefined, is hashed by its bytes: no other
+ * encoding has that string.
  */
 static uint64
 key_hash_converted(const char *string, Size length)
@@ -126,9 +125,9 @@ key_hash_converted(const char *string, Size length)
 }
 
 /*
- * The hash of a string is that of its UTF-8 form, since a filter may be
- * restored into a database of another encoding.  (Inline for the sake of
- * key_hash_text; the declaration in the header makes it callable from outside.)
+ * The hash of a string, which is that of its UTF-8 form, since a filter may be
+ * restored into a database of another encoding.  (Inline for key_hash_text; the
+ * declaration in the header makes it callable from other files.)
  */
 inline uint64
 key_hash_utf8(const char *string, Size length)
@@ -143,9 +142,9 @@ key_hash_utf8(const char *string, Size length)
 }
 
 /*
- * All string types are one class.  Trailing spaces do not count: they are
- * insignificant in char(n), and a padded literal that is compared with a
- * char(n) column reaches us as text.
+ * The hash of a string of any type.  Trailing spaces are ignored: they are
+ * insignificant in char(n), and a padded literal that is compared with a char(n)
+ * column is passed as text.
  */
 uint64
 key_hash_text(const char *string, Size length)
@@ -156,8 +155,9 @@ key_hash_text(const char *string, Size length)
 }
 
 /*
- * "char" equals the text it is cast to: nothing for a zero byte, and an octal
- * escape for a byte outside ASCII (as PostgreSQL writes it since version 16).
+ * The hash of a "char", which equals the text it is cast to: an empty string for a
+ * zero byte, and an octal escape for a byte outside ASCII, as PostgreSQL writes it
+ * since version 16.
  */
 uint64
 key_hash_char(char value)
@@ -171,7 +171,7 @@ key_hash_char(char value)
 	return key_hash_text(octal, 4);
 }
 
-/* The 16 bytes in the order in which they are written. */
+/* The hash of the 16 bytes of a uuid, in the order in which they are written. */
 uint64
 key_hash_uuid(const void *uuid)
 {
@@ -179,11 +179,11 @@ key_hash_uuid(const void *uuid)
 }
 
 /* ----------------------------------------------------------------
- * Values of one type each
+ * Values of each type
  * ----------------------------------------------------------------
  */
 
-/* The hash function of a type, as KeyType has it: an expression over `value`. */
+/* Define the hash function of a KeyType as an expression over `value`. */
 #define HASH_DATUM(name, expression) \
 	static uint64 \
 	name(KeyType *type, Datum value) \
@@ -202,8 +202,8 @@ HASH_DATUM(key_hash_oid_datum, key_hash_integer((int64) DatumGetObjectId(value))
 HASH_DATUM(key_hash_bool_datum, key_hash_integer(DatumGetBool(value) ? 1 : 0))
 
 /*
- * float4 and float8 are one class: the bits of a float8.  Both zeros are equal,
- * and so are all NaNs.
+ * The hash of a float4 or float8: the bits of a float8.  Both zeros are equal, and so
+ * are all NaNs.
  */
 static uint64
 key_hash_double(double value)
@@ -233,8 +233,7 @@ key_hash_varlena(Datum value, uint64 (*hash) (const char *, Size))
 		return hash(VARDATA_ANY(varlena), VARSIZE_ANY_EXHDR(varlena));
 	varlena = pg_detoast_datum_packed(varlena);
 	result = hash(VARDATA_ANY(varlena), VARSIZE_ANY_EXHDR(varlena));
-	if ((Pointer) varlena != DatumGetPointer(value))
-		pfree(varlena);
+	key_free_copy(varlena, value);
 	return result;
 }
 
@@ -255,8 +254,8 @@ HASH_DATUM(key_hash_macaddr_datum, key_hash_bytes((char *) DatumGetMacaddrP(valu
 HASH_DATUM(key_hash_macaddr8_datum, key_hash_bytes((char *) DatumGetMacaddr8P(value), sizeof(macaddr8)))
 
 /*
- * The digits as text, without insignificant zeros: 1.0 and 1.00 are "1".
- * Numbers inside of jsonb are hashed with this, too.
+ * The hash of a numeric: its digits as text without insignificant zeros, so that 1.0
+ * and 1.00 are "1".  Also used for numbers in jsonb.
  */
 uint64
 key_hash_numeric(Datum value)
@@ -266,17 +265,16 @@ key_hash_numeric(Datum value)
 	uint64		hash = key_hash_bytes(digits, strlen(digits));
 
 	pfree(digits);
-	if ((Pointer) number != DatumGetPointer(value))
-		pfree(number);
+	key_free_copy(number, value);
 	return hash;
 }
 
 HASH_DATUM(key_hash_numeric_datum, key_hash_numeric(value))
 
 /*
- * Intervals compare by their length, a month being 30 days and a day 24 hours.
- * The form is that length as whole days and the remaining microseconds, which
- * are never negative.
+ * The hash of an interval.  Intervals compare by their length, with months of 30 days
+ * and days of 24 hours.  The form is the number of whole days and the remaining
+ * microseconds, which are never negative.
  */
 static uint64
 key_hash_interval_datum(KeyType *type, Datum value)
@@ -298,8 +296,7 @@ key_hash_interval_datum(KeyType *type, Datum value)
 }
 
 /*
- * Time and zone both count: 12:00+02 and 10:00+00 are the same moment, but not
- * equal.
+ * The hash of a timetz: time and zone, because 12:00+02 and 10:00+00 are not equal.
  */
 static uint64
 key_hash_timetz_datum(KeyType *type, Datum value)
@@ -312,7 +309,7 @@ key_hash_timetz_datum(KeyType *type, Datum value)
 	return key_hash_bytes((char *) bytes, sizeof(bytes));
 }
 
-/* inet and cidr: IP version (4 or 6), prefix length, address. */
+/* The hash of an inet or cidr: IP version (4 or 6), prefix length, address. */
 static uint64
 key_hash_inet_datum(KeyType *type, Datum value)
 {
@@ -325,12 +322,11 @@ key_hash_inet_datum(KeyType *type, Datum value)
 	bytes[1] = ip_bits(address);
 	memcpy(bytes + 2, ip_addr(address), length);
 	hash = key_hash_bytes((char *) bytes, 2 + length);
-	if ((Pointer) address != DatumGetPointer(value))
-		pfree(address);
+	key_free_copy(address, value);
 	return hash;
 }
 
-/* bit and bit varying: the bits, then their number. */
+/* The hash of a bit or bit varying: the bits, then their number. */
 static uint64
 key_hash_bit_datum(KeyType *type, Datum value)
 {
@@ -343,12 +339,11 @@ key_hash_bit_datum(KeyType *type, Datum value)
 	bf_store32(bytes + length, (uint32) VARBITLEN(bits));
 	hash = key_hash_bytes((char *) bytes, length + 4);
 	pfree(bytes);
-	if ((Pointer) bits != DatumGetPointer(value))
-		pfree(bits);
+	key_free_copy(bits, value);
 	return hash;
 }
 
-/* Enum values are known by their label: their OIDs change on restore. */
+/* The hash of an enum value: its label, because OIDs change on restore. */
 static uint64
 key_hash_enum_datum(KeyType *type, Datum value)
 {
@@ -371,7 +366,7 @@ key_hash_enum_datum(KeyType *type, Datum value)
  * ----------------------------------------------------------------
  */
 
-/* The last collation that was found to be deterministic; most queries use one. */
+/* The last collation that was found to be deterministic; most queries use only one. */
 static Oid	deterministic_collation = InvalidOid;
 
 static void
@@ -380,7 +375,7 @@ key_forget_collation(Datum arg, int cacheid, uint32 hashvalue)
 	deterministic_collation = InvalidOid;
 }
 
-/* Collations are in conflict, so nothing says which strings are equal. */
+/* Raise an error: collations conflict, so the equality of strings is not defined. */
 void
 key_refuse_indeterminate_collation(void)
 {
@@ -391,8 +386,8 @@ key_refuse_indeterminate_collation(void)
 }
 
 /*
- * Under a nondeterministic collation strings of different bytes can be equal,
- * and only the collation's provider, in its present version, knows which.
+ * Reject nondeterministic collations: strings of different bytes can be equal, and
+ * which ones depends on the version of the collation's provider.
  */
 void
 key_check_collation(Oid collation)
@@ -412,13 +407,13 @@ key_check_collation(Oid collation)
 				(errcode(ERRCODE_DATATYPE_MISMATCH),
 				 errmsg("strings with the nondeterministic collation \"%s\" cannot be keys of a filter",
 						get_collation_name(collation)),
-				 errdetail("Strings that this collation calls equal may have different bytes, and a filter sees the bytes."),
-				 errhint("Bring the key into one form and give it another collation, for example lower(key) COLLATE \"C\".")));
+				 errdetail("Strings that are equal under this collation may differ in their bytes, which a filter hashes."),
+				 errhint("Convert the key to a canonical form with a deterministic collation, for example lower(key) COLLATE \"C\".")));
 	deterministic_collation = collation;
 }
 
 /* ----------------------------------------------------------------
- * Choosing among these types
+ * The table of scalar types
  * ----------------------------------------------------------------
  */
 
@@ -463,8 +458,8 @@ static const struct
 };
 
 /*
- * If the type is in the table above, say how to hash it and return true.
- * "char" is the one string type without a collation.
+ * Set the hash function and class of a type in the table above; false if it is not
+ * there.  "char" is the only string type without a collation.
  */
 bool
 key_set_scalar(KeyType *type)
@@ -473,8 +468,7 @@ key_set_scalar(KeyType *type)
 	{
 		if (scalar_types[i].typid != type->typid)
 			continue;
-		type->class.scheme = BF_SCHEME_CANONICAL;
-		type->class.code = scalar_types[i].class;
+		type->class = (KeyClass) {BF_SCHEME_CANONICAL, scalar_types[i].class, 0, NULL};
 		type->hash = scalar_types[i].hash;
 		if (type->class.code == BF_CLASS_TEXT && type->typid != CHAROID)
 			key_check_collation(type->collation);
@@ -483,7 +477,7 @@ key_set_scalar(KeyType *type)
 	return false;
 }
 
-/* Enums have a class each, named after the type. */
+/* Set the hash function of an enum; its class is named after the type. */
 void
 key_set_enum(KeyType *type)
 {

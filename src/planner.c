@@ -1,13 +1,12 @@
 /*
  * planner.c
- *		What the planner should know about filters.
+ *		Selectivity and cost of filter tests, for the planner.
  *
- * The selectivity of ..._contains(filter, column) can be told from the filter
- * when that is a constant.  It must not be told when the filter is a subquery
- * used as a check before a join: the join clause is the same condition once
- * more, the planner multiplies the two as if they were independent, and the
- * better the estimate of the scan, the worse that of the join (54 times too low
- * when tried).  So there it is close to 1.
+ * The selectivity of ..._contains(filter, column) is estimated from the filter if
+ * that is a constant.  If the filter is a subquery, used as a test before a join, it
+ * is close to 1: the join clause is the same condition once more, the planner
+ * multiplies both selectivities as if they were independent, and the better the
+ * estimate of the scan, the worse that of the join (54 times too low when tried).
  */
 #include "compat.h"
 
@@ -26,13 +25,13 @@
 #include "core/query.h"
 #include "value.h"
 
-/* A filter that is made while the query runs, to thin out a join's input. */
+/* A filter that the query itself builds, tested before a join. */
 #define PREFILTER_SELECTIVITY	0.95
 
-/* A filter in each row, or one given at execution: nothing is known. */
+/* A filter in each row, or a parameter: nothing is known. */
 #define DEFAULT_SELECTIVITY		0.1
 
-/* Costs in units of cpu_operator_cost; all above that of a plain operator. */
+/* Costs in units of cpu_operator_cost. */
 #define COST_IN_CACHE			3	/* hashing and a probe of a small filter */
 #define COST_IN_MEMORY			8	/* the same with a memory access */
 #define COST_STORED				100 /* slices from a TOAST table */
@@ -43,19 +42,19 @@
  * ----------------------------------------------------------------
  */
 
-/* What the column's statistics say about the keys of a constant filter. */
+/* The part of a column's most common values that a constant filter reports. */
 typedef struct ColumnShare
 {
-	double		values;			/* most common values looked at */
-	double		values_found;	/* and found in the filter */
-	double		rows;			/* share of the rows that have them */
+	double		values;			/* most common values tested */
+	double		values_found;	/* of them in the filter */
+	double		rows;			/* share of the rows with these values */
 	double		rows_found;
 } ColumnShare;
 
 /*
- * Ask the filter for the most common values.  (The histogram's values would
- * tell about the others, were they not spaced so evenly: of a column of numbers
- * they may all be odd.)
+ * Test the most common values of a column.  (The histogram's values are not used for
+ * the others: they are spaced evenly, so that those of a column of numbers may all
+ * be odd.)
  */
 static ColumnShare
 look_at_column(const bf_filter *filter, VariableStatData *column, Oid typid)
@@ -71,8 +70,8 @@ look_at_column(const bf_filter *filter, VariableStatData *column, Oid typid)
 		return share;
 
 	/*
-	 * The statistics are the column's, the key may be another type or
-	 * collation by a cast that changes nothing.
+	 * The key may have another type or collation than the column, by a cast
+	 * that changes nothing.
 	 */
 	if (getBaseType(typid) != getBaseType(slot.valuetype))
 	{
@@ -97,8 +96,9 @@ look_at_column(const bf_filter *filter, VariableStatData *column, Oid typid)
 }
 
 /*
- * A constant filter: the share of the rows whose most common values it holds,
- * plus its share of the other distinct values, plus false positives.
+ * The selectivity of a constant filter: the share of the rows whose most common
+ * values it reports, plus its share of the other distinct values, plus false
+ * positives.
  */
 static double
 constant_selectivity(const bf_filter *filter, VariableStatData *column, Oid typid)
@@ -148,8 +148,8 @@ contains_selectivity(PlannerInfo *root, List *args, int varRelid)
  */
 
 /*
- * Probing costs more than a comparison, so cheap conditions come first; and a
- * filter in each row costs its TOAST slices.
+ * The cost of a probe: more than a comparison, so that cheap conditions come first.
+ * A filter in each row costs its TOAST slices.
  */
 static double
 contains_cost(Node *call)
@@ -202,7 +202,7 @@ SQL_FUNCTION(filter_contains_sel, Float8GetDatum(contains_selectivity((PlannerIn
 SQL_FUNCTION(filter_contains_joinsel, Float8GetDatum(contains_selectivity((PlannerInfo *) PG_GETARG_POINTER(0),
 																		  (List *) PG_GETARG_POINTER(2), 0)));
 
-/* Support function of what adds and removes keys: it can work in place. */
+/* Support function of functions that add and remove keys, which can work in place. */
 PG_FUNCTION_INFO_V1(filter_add_support);
 Datum
 filter_add_support(PG_FUNCTION_ARGS)

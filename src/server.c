@@ -3,11 +3,10 @@
  *		The host of the core in a PostgreSQL server: memory contexts,
  *		interrupts, errors.
  *
- * Memory that is accessed at random is aligned to cache lines and, if there is
- * much of it, in huge pages.  A probe of a large filter is one miss of the cache,
- * and with pages of 4 KB also one of the address translation, which costs as much
- * again (more in a virtual machine).  Prefetching hides the first, not the second.
- * Where the system leaves it to programs to ask for huge pages, we do.
+ * Memory is aligned to cache lines and, if it is large, in huge pages.  A probe of a
+ * large filter is a cache miss, and with pages of 4 KB also a TLB miss, which takes
+ * as long again (longer in a virtual machine).  Prefetching hides the first, not
+ * the second.  Huge pages are requested with madvise.
  */
 #include "compat.h"
 
@@ -25,7 +24,7 @@
 #define CACHE_LINE		64
 #define HUGE_PAGE		(2 * 1024 * 1024)
 
-/* Before the aligned address is the one that palloc gave. */
+/* The address from palloc is stored before the aligned one. */
 #define OVERHEAD		(CACHE_LINE + sizeof(void *))
 
 static char *
@@ -38,9 +37,9 @@ align_block(char *block)
 }
 
 /*
- * Ask for huge pages, which is granted or not: for speed alone.  The advice is for
- * all pages of a large block, its header included: a part of it would split the
- * mapping, and then realloc has to copy instead of moving pages.
+ * Request huge pages; failure is ignored, since only speed depends on it.  The advice
+ * covers all pages of the block including its header: advice for a part would split
+ * the mapping, and realloc would have to copy instead of moving pages.
  */
 static void
 advise(void *memory, Size size)
@@ -67,7 +66,7 @@ server_allocate(bf_host host, size_t bytes)
 	return memory;
 }
 
-/* A block may come to lie differently to cache lines when it is moved. */
+/* Reallocate.  The alignment of a block may change when it is moved. */
 static void *
 server_reallocate(bf_host host, void *memory, size_t old_bytes, size_t bytes)
 {
@@ -106,16 +105,16 @@ server_fail(bf_host host, bf_failure failure, uint64_t number, const char *detai
 			ereport(ERROR,
 					(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
 					 failure == BF_FAIL_BYTES ? errmsg("filter would need " UINT64_FORMAT " bytes", number) :
-					 errmsg("filter is full, and would need " UINT64_FORMAT " bytes to grow", number),
+					 errmsg("filter is full and would need " UINT64_FORMAT " bytes to grow", number),
 					 errdetail("A filter can have at most " UINT64_FORMAT " bytes.", (uint64) BF_MAX_BYTES),
-					 errhint("Accept a higher false-positive probability, or split the keys over several filters.")));
+					 errhint("Use a higher false-positive probability, or split the keys over several filters.")));
 			break;
 		case BF_FAIL_LAYERS:
 			ereport(ERROR,
 					(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
 					 errmsg("filter would need " UINT64_FORMAT " layers", number),
 					 errdetail("A filter can have at most %d layers.", BF_MAX_LAYERS),
-					 errhint("Make a filter with a larger capacity or growth, and add the keys to that.")));
+					 errhint("Create a filter with a larger capacity or growth, and add the keys to it.")));
 			break;
 		case BF_FAIL_UNION_LAYERS:
 			ereport(ERROR,
@@ -123,7 +122,7 @@ server_fail(bf_host host, bf_failure failure, uint64_t number, const char *detai
 					 errmsg("union of filters would need " UINT64_FORMAT " layers", number),
 					 errdetail("A filter can have at most %d layers; filters of different geometry need one each.",
 							   BF_MAX_LAYERS),
-					 errhint("Build filters that will be merged with one capacity, as in bloom_agg(key, capacity).")));
+					 errhint("Build filters that will be merged with the same capacity, as in bloom_agg(key, capacity).")));
 			break;
 		case BF_FAIL_DAMAGED:
 			ereport(ERROR,

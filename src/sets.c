@@ -1,12 +1,11 @@
 /*
  * sets.c
- *		Unions and intersections of bloom filters, sums and differences of cuckoo
+ *		Unions and intersections of Bloom filters, sums and differences of cuckoo
  *		filters: of two filters, and as aggregates of many.
  *
- * The rules are the core's: core/bloom_sets.c, core/cuckoo_sets.c.  Here is what
- * they need to be functions of SQL: classes that go together, empty filters of
- * any geometry, errors, and a result that does not depend on the order of two
- * arguments.
+ * The operations are in core/bloom_sets.c and core/cuckoo_sets.c.  This file checks
+ * classes and geometries, handles empty filters of any geometry, and makes the
+ * result independent of the order of two arguments.
  */
 #include "compat.h"
 
@@ -26,8 +25,8 @@ compare_numbers(uint64 a, uint64 b)
 }
 
 /*
- * An order of filters that depends on nothing but their bytes: more layers first,
- * then larger capacity, more bits, larger growth.
+ * Compare filters by their bytes alone: more layers come first, then larger capacity,
+ * more bits, larger growth.
  */
 static int
 sets_compare_filters(const bf_filter *a, struct varlena *left, const bf_filter *b, struct varlena *right)
@@ -51,10 +50,10 @@ sets_compare_filters(const bf_filter *a, struct varlena *left, const bf_filter *
 	return order;
 }
 
-/* Put another filter into one that is being made. */
+/* Combine a mutable filter with another one. */
 typedef void (*Combine) (bf_mutable *filter, const bf_filter *other);
 
-/* Let a filter be like another one. */
+/* Replace a filter by a copy of another one. */
 static void
 sets_become(bf_mutable *filter, const bf_filter *other)
 {
@@ -65,9 +64,9 @@ sets_become(bf_mutable *filter, const bf_filter *other)
 }
 
 /*
- * A filter without keys leaves the other as it is, whatever their geometries.  Of
- * two such filters the result is the first in the order of compare_filters.  False
- * if both have keys.
+ * Combine filters of which at least one has no keys; false if both have keys.  The
+ * result is the other one, of any geometry.  If neither has keys, it is the first in
+ * the order of sets_compare_filters.
  */
 static bool
 sets_combine_with_empty(bf_mutable *filter, const bf_filter *other)
@@ -105,7 +104,7 @@ sets_intersect(bf_mutable *filter, const bf_filter *other)
 	const bf_layer *layer = &other->layer[0];
 	bf_shape	shape = filter->bloom.layer[0].size.shape;
 
-	/* nothing in common with a filter that never had a key */
+	/* the intersection with a filter that never had a key is empty */
 	if (filter->header.class.code == BF_CLASS_NONE)
 		return;
 	if (other->header.class.code == BF_CLASS_NONE)
@@ -116,10 +115,10 @@ sets_intersect(bf_mutable *filter, const bf_filter *other)
 	if (filter->bloom.layers > 1 || other->layers > 1)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("filters of several layers cannot be intersected"),
-				 errdetail("One has %d layers, the other %d, and a key may be in different ones.",
+				 errmsg("filters with several layers cannot be intersected"),
+				 errdetail("One has %d layers, the other %d; a key may be in different layers of the two.",
 						   (int) filter->bloom.layers, other->layers),
-				 errhint("Build both with one capacity that is enough for either, as in bloom_agg(key, capacity, fpp).")));
+				 errhint("Build both filters with a capacity that is sufficient for either, as in bloom_agg(key, capacity, fpp).")));
 	if (!bf_shape_equal(shape, layer->shape))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -127,11 +126,11 @@ sets_intersect(bf_mutable *filter, const bf_filter *other)
 				 errdetail("One has " UINT64_FORMAT " bits with %d hashes, the other " UINT64_FORMAT " bits with %d hashes.",
 						   shape.words * 64, shape.groups * shape.probes,
 						   layer->shape.words * 64, layer->shape.groups * layer->shape.probes),
-				 errhint("Build both in the same way with the same parameters, as in bloom_agg(key, capacity, fpp); bloom_new() reserves bits for growth unless growth is 0.")));
+				 errhint("Build both filters in the same way with the same parameters, as in bloom_agg(key, capacity, fpp); bloom_new() reserves bits for growth unless growth is 0.")));
 	bf_bloom_intersect(&filter->bloom, other);
 }
 
-/* Sums and differences are of filters that were made in the same way. */
+/* Check that filters have the same geometry, as sums and differences require. */
 static void
 sets_check_geometry(const bf_cuckoo *cuckoo, const bf_filter *other, const char *done)
 {
@@ -144,7 +143,7 @@ sets_check_geometry(const bf_cuckoo *cuckoo, const bf_filter *other, const char 
 				 errdetail("One has " UINT64_FORMAT " buckets with slots of %d bits for a probability of %g and growth %d, the other " UINT64_FORMAT " with %d bits for %g and growth %d.",
 						   cuckoo->table.buckets, cuckoo->table.slot_bits, cuckoo->header.fpp, cuckoo->header.growth,
 						   layer->table.buckets, layer->table.slot_bits, other->header.fpp, other->header.growth),
-				 errhint("Build both in the same way with the same parameters, as in cuckoo_agg(key, capacity, fpp) or cuckoo_new(capacity, fpp, growth).")));
+				 errhint("Build both filters in the same way with the same parameters, as in cuckoo_agg(key, capacity, fpp) or cuckoo_new(capacity, fpp, growth).")));
 }
 
 static void
@@ -156,7 +155,7 @@ sets_merge(bf_mutable *filter, const bf_filter *other)
 	bf_cuckoo_merge(&filter->cuckoo, other);
 }
 
-/* Forget the order in which filters were combined. */
+/* Make the result independent of the order in which filters were combined. */
 static struct varlena *
 sets_finish(bf_mutable *filter)
 {
@@ -180,22 +179,19 @@ same_bytes(struct varlena *a, struct varlena *b)
 }
 
 /*
- * Return a result, or else the argument that has its bytes: one that is stored in a
- * table then stays there, should the result go into the same row.
+ * Return a result, or an argument that has the same bytes.  If that is stored and the
+ * result is assigned to the same row, it is not written again.
  */
 static Datum
 sets_return(FunctionCallInfo fcinfo, struct varlena *result, struct varlena **arguments, int n)
 {
 	int			same = -1;
 
-	for (int i = 0; i < n; i++)
+	/* the first one that is stored, or else any */
+	for (int i = n - 1; i >= 0; i--)
 	{
-		if (!same_bytes(result, arguments[i]))
-			continue;
-		if (same < 0 || VARATT_IS_EXTERNAL_ONDISK(DatumGetPointer(PG_GETARG_DATUM(i))))
+		if ((same < 0 || VARATT_IS_EXTERNAL_ONDISK(DatumGetPointer(PG_GETARG_DATUM(i)))) && same_bytes(result, arguments[i]))
 			same = i;
-		if (VARATT_IS_EXTERNAL_ONDISK(DatumGetPointer(PG_GETARG_DATUM(i))))
-			break;
 	}
 	if (same < 0)
 		PG_RETURN_POINTER(result);
@@ -219,18 +215,18 @@ sets_combine_two(FunctionCallInfo fcinfo, uint16 kind, Combine combine)
 	return sets_return(fcinfo, sets_finish(&filter), arguments, 2);
 }
 
-/* bloom_union(a, b): a filter of the keys of either */
+/* bloom_union(a, b): a filter of the keys of either filter */
 SQL_FUNCTION(bloom_union, sets_combine_two(fcinfo, BF_KIND_BLOOM, sets_unite));
 
-/* bloom_intersection(a, b): a filter of the keys of both, and a few more */
+/* bloom_intersection(a, b): a filter of the keys that both filters report */
 SQL_FUNCTION(bloom_intersection, sets_combine_two(fcinfo, BF_KIND_BLOOM, sets_intersect));
 
-/* cuckoo_merge(a, b): the keys of both, as often as in both together */
+/* cuckoo_merge(a, b): the keys of both filters, with their counts added */
 SQL_FUNCTION(cuckoo_merge, sets_combine_two(fcinfo, BF_KIND_CUCKOO, sets_merge));
 
 /*
  * cuckoo_subtract(a, b): the keys of a without those of b, the inverse of
- * cuckoo_merge.  Unlike there, a keeps its geometry and the order matters.
+ * cuckoo_merge.  The result has the geometry of a.
  */
 PG_FUNCTION_INFO_V1(cuckoo_subtract);
 Datum
@@ -255,8 +251,8 @@ cuckoo_subtract(PG_FUNCTION_ARGS)
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("cuckoo filter to be subtracted is not contained in the other"),
 				 wanted == 0 ? errdetail("The other has no keys.") :
-				 errdetail("Copies of one key: %u in it, %u in the other.", wanted, there),
-				 errhint("Subtract only what was merged or added before: otherwise other keys would be lost.")));
+				 errdetail("The count of a key is %u in it and %u in the other.", wanted, there),
+				 errhint("Subtract only keys that were added or merged before.")));
 	PG_RETURN_POINTER(sets_finish(&filter));
 }
 
@@ -279,8 +275,8 @@ bloom_compact(PG_FUNCTION_ARGS)
 /* ----------------------------------------------------------------
  * Aggregates
  *
- * The state is a filter, and so is what workers send: the first value as it came,
- * and from the second one on an object that can be changed in place.
+ * The state is a finished filter: the first value itself, and from the second value
+ * on an object that is changed in place.
  * ----------------------------------------------------------------
  */
 
@@ -318,8 +314,8 @@ SQL_FUNCTION(bloom_intersection_agg_transition, sets_combine_many(fcinfo, BF_KIN
 SQL_FUNCTION(cuckoo_merge_agg_transition, sets_combine_many(fcinfo, BF_KIND_CUCKOO, sets_merge));
 
 /*
- * The union or sum of nothing is an empty filter.  The state stays as it is: a
- * window of rows may go on with it.
+ * Make the result; without input it is an empty filter.  The state is not changed,
+ * because a window frame may continue to use it.
  */
 static Datum
 sets_final(FunctionCallInfo fcinfo, uint16 kind)

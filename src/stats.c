@@ -1,6 +1,6 @@
 /*
  * stats.c
- *		What a filter says about itself, and what one would cost.
+ *		Statistics of a filter, and the size that a filter would have.
  */
 #include "compat.h"
 
@@ -24,10 +24,10 @@ census_of_argument(FunctionCallInfo fcinfo)
 	return bf_filter_census(&filter);
 }
 
-/* bloom_cardinality, cuckoo_cardinality(filter): how many distinct keys? */
+/* bloom_cardinality, cuckoo_cardinality(filter): the estimated number of distinct keys */
 SQL_FUNCTION(filter_cardinality, Int64GetDatum((int64) rint(census_of_argument(fcinfo).keys)));
 
-/* bloom_fpp, cuckoo_fpp(filter): how likely is a false positive now? */
+/* bloom_fpp, cuckoo_fpp(filter): the current false-positive probability */
 SQL_FUNCTION(filter_fpp, Float8GetDatum(census_of_argument(fcinfo).fpp));
 
 static TupleDesc
@@ -86,7 +86,7 @@ bloom_stats(PG_FUNCTION_ARGS)
 	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(desc, values, nulls)));
 }
 
-/* bloom_layers(bloom): a row for each layer, the oldest first */
+/* bloom_layers(bloom): a row per layer, the oldest first */
 PG_FUNCTION_INFO_V1(bloom_layers);
 Datum
 bloom_layers(PG_FUNCTION_ARGS)
@@ -116,7 +116,7 @@ bloom_layers(PG_FUNCTION_ARGS)
 	return (Datum) 0;
 }
 
-/* cuckoo_stats(cuckoo): the same for a table */
+/* cuckoo_stats(cuckoo): geometry, contents and false-positive probability */
 PG_FUNCTION_INFO_V1(cuckoo_stats);
 Datum
 cuckoo_stats(PG_FUNCTION_ARGS)
@@ -149,7 +149,7 @@ cuckoo_stats(PG_FUNCTION_ARGS)
 	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(desc, values, nulls)));
 }
 
-/* What a full filter of this number of equal layers costs: bytes, bits per key, and `third`. */
+/* Return bytes, bits per key and `third` for a full filter with equal layers. */
 static Datum
 plan_record(FunctionCallInfo fcinfo, bf_layer layer, int layers, int32 third)
 {
@@ -174,9 +174,9 @@ plan_record(FunctionCallInfo fcinfo, bf_layer layer, int layers, int32 third)
 }
 
 /*
- * bloom_plan(capacity, fpp, growth, max_layers): without the last two the filter of
- * an aggregate, with one of them that of bloom_new, whose first layer leaves a
- * share of the probability to later ones.  Of a window all layers are counted.
+ * bloom_plan(capacity, fpp, growth, max_layers): without the last two arguments the
+ * size of bloom_agg's filter.  With one of them the size of bloom_new's, whose first
+ * layer has only a share of the probability; of a window, with all layers.
  */
 PG_FUNCTION_INFO_V1(bloom_plan);
 Datum

@@ -1,12 +1,10 @@
 /*
  * value.c
- *		Filters as values of an SQL type: access, limits, parameters.
+ *		Filters as values of an SQL type: access, validation, parameters.
  *
- * The state of an aggregate has the type of its filter, so it can be met as a
- * value: raw, where the server carries it in a tuple, or as an unfinished filter,
- * where it has left the server.  Neither can be asked for a key, since only the
- * aggregate knows what is to become of it; all functions of filters refuse them
- * here.
+ * The state of an aggregate has the type of its filter, so it can occur as a value:
+ * raw in a tuple of the executor, or as an unfinished filter after it was sent.
+ * Neither can be probed.  All functions of filters raise an error for them here.
  */
 #include "compat.h"
 
@@ -28,11 +26,11 @@ value_refuse_unfinished(void)
 	ereport(ERROR,
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 			 errmsg("filter is unfinished"),
-			 errdetail("It is the state of an aggregate, which is sized when all keys are there."),
-			 errhint("Let the aggregate end with its own final function, as bloom_agg and cuckoo_agg do.")));
+			 errdetail("The value is an aggregate state, not a finished filter."),
+			 errhint("Use an aggregate with a final function, such as bloom_agg or cuckoo_agg.")));
 }
 
-/* The value, or as much of it as its header, if that says that it is a filter. */
+/* Return a value, or a slice with its header, if it is a finished filter; else an error. */
 struct varlena *
 value_finished(struct varlena *image)
 {
@@ -43,8 +41,8 @@ value_finished(struct varlena *image)
 }
 
 /*
- * Read the structure of a filter, finished or not.  What got into a table was
- * validated, so a failure here means that the bytes were damaged since.
+ * Read the structure of a filter, finished or not.  Stored bytes were validated when
+ * they were input, so a failure here means that they were damaged since.
  */
 void
 value_open_any(bf_filter *filter, struct varlena *image)
@@ -60,14 +58,14 @@ value_open_any(bf_filter *filter, struct varlena *image)
 }
 
 /*
- * A value of one type that is a filter of the other was damaged where it was
- * stored.  Functions that know the type check that before they take it apart.
+ * Check that a value is a filter of its own type.  If it is one of the other type, it
+ * was damaged where it was stored.
  */
 void
 value_check_kind(uint16 is, uint16 should_be)
 {
 	if (is != should_be)
-		bf_fail(server_host(NULL), BF_FAIL_DAMAGED, 0, "It does not begin like a filter of this type.");
+		bf_fail(server_host(NULL), BF_FAIL_DAMAGED, 0, "It does not start with the signature of this type.");
 }
 
 /* Read the structure of a filter. */
@@ -79,7 +77,7 @@ value_open(bf_filter *filter, struct varlena *image)
 		value_refuse_unfinished();
 }
 
-/* The same for an argument, of a certain kind or of any (0). */
+/* The same for an argument, of the given kind or of any (0). */
 struct varlena *
 value_open_argument(bf_filter *filter, FunctionCallInfo fcinfo, int argument, uint16 kind)
 {
@@ -91,14 +89,14 @@ value_open_argument(bf_filter *filter, FunctionCallInfo fcinfo, int argument, ui
 	return image;
 }
 
-/* Fetch a slice of the value that a Datum points to; it lives as long as this call. */
+/* Fetch a slice of the value that a Datum points to, into the current memory context. */
 const uint8_t *
 value_fetch_slice(void *value, uint64_t offset, size_t n)
 {
 	struct varlena *slice = PG_DETOAST_DATUM_SLICE(*(Datum *) value, (int32) offset, (int32) n);
 
 	if (VARSIZE(slice) - VARHDRSZ != n)
-		bf_fail(server_host(NULL), BF_FAIL_DAMAGED, 0, "It ends before its last layer does.");
+		bf_fail(server_host(NULL), BF_FAIL_DAMAGED, 0, "Its last layer is truncated.");
 	return (const uint8_t *) VARDATA(slice);
 }
 
@@ -119,7 +117,7 @@ value_allocate(uint64 size)
  * ----------------------------------------------------------------
  */
 
-/* The gate for bytes from outside; NULL if they are a filter of this kind. */
+/* Validate bytes from outside.  NULL, or a sentence on what is wrong. */
 const char *
 value_validate(uint16 kind, const uint8 *bytes, Size n)
 {
@@ -132,7 +130,7 @@ value_validate(uint16 kind, const uint8 *bytes, Size n)
 	(void) bf_filter_open(&filter, host, bytes, n);
 	if (filter.header.class.code == BF_CLASS_NAMED &&
 		!pg_verify_mbstr(PG_UTF8, filter.header.class.name, filter.header.class.name_length, true))
-		return "The name of its key class is malformed.";
+		return "The name of its key class is invalid.";
 	return NULL;
 }
 
@@ -165,7 +163,7 @@ value_check_capacity(int64 capacity)
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("capacity must be between 1 and " UINT64_FORMAT, (uint64) BF_MAX_CAPACITY),
 				 errdetail("The capacity given is " INT64_FORMAT ".", capacity),
-				 errhint("The capacity is the number of distinct keys that the filter will hold.")));
+				 errhint("Specify the number of distinct keys that the filter will hold.")));
 }
 
 void
@@ -176,14 +174,14 @@ value_check_fpp(double fpp)
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("false-positive probability must be at least 1e-12 and less than 1"),
 				 errdetail("The probability given is %g.", fpp),
-				 errhint("0.01 means that 1 in 100 keys that were not added is reported nevertheless.")));
+				 errhint("Specify the share of absent keys that the filter may report, such as 0.01 for 1%%.")));
 }
 
-/* Can a filter of this size be built? */
+/* Check that a filter does not exceed BF_MAX_BYTES. */
 void
 value_check_words(uint64 words, int64 capacity, double fpp)
 {
-	/* with the header, aligned */
+	/* with the aligned header */
 	uint64		needed = words * 8 + 2 * BF_LINE_BYTES;
 
 	if (needed > BF_MAX_BYTES)
@@ -192,10 +190,10 @@ value_check_words(uint64 words, int64 capacity, double fpp)
 				 errmsg("filter for " INT64_FORMAT " keys at a false-positive probability of %g would need " UINT64_FORMAT " bytes",
 						capacity, fpp, needed),
 				 errdetail("A filter can have at most " UINT64_FORMAT " bytes.", (uint64) BF_MAX_BYTES),
-				 errhint("Accept a higher probability, or split the keys over several filters.")));
+				 errhint("Use a higher false-positive probability, or split the keys over several filters.")));
 }
 
-/* How a Bloom filter grows; max_layers is NULL if it does not rotate. */
+/* Check how a Bloom filter grows; max_layers is NULL if it does not rotate. */
 void
 value_check_growth(int32 growth, const int32 *max_layers)
 {
@@ -203,20 +201,20 @@ value_check_growth(int32 growth, const int32 *max_layers)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("max_layers must be between 2 and %d", BF_MAX_LAYERS),
-				 errdetail("The number given is %d.", *max_layers),
-				 errhint("A rotating filter of m layers always holds the last (m - 1) x capacity keys added, repetitions counted.")));
+				 errdetail("The max_layers given is %d.", *max_layers),
+				 errhint("Omit max_layers unless the filter should drop its oldest keys.")));
 	if (growth < 0 || growth > BF_MAX_GROWTH)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("growth must be between 0 and %d", BF_MAX_GROWTH),
 				 errdetail("The growth given is %d.", growth),
-				 errhint("Each layer is this many times as large as the one before; 0 means a fixed size.")));
+				 errhint("Specify the factor by which each layer is larger than the one before, or 0 for a fixed size.")));
 	if (max_layers != NULL && growth != 1)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("a filter with max_layers rotates, and its layers are of equal size"),
+				 errmsg("growth must be 1 if max_layers is given"),
 				 errdetail("The growth given is %d.", growth),
-				 errhint("Leave out growth, or max_layers.")));
+				 errhint("Omit growth or max_layers.")));
 }
 
 void
@@ -227,5 +225,5 @@ value_check_cuckoo_growth(int32 growth)
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("growth of a cuckoo filter must be 0 or a power of two from 2 to %d", BF_MAX_CUCKOO_GROWTH),
 				 errdetail("The growth given is %d.", growth),
-				 errhint("A full table becomes this many times as large; 0 keeps no reserve for that.")));
+				 errhint("Specify the factor by which a full table grows, or 0 to reserve nothing for growth.")));
 }

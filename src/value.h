@@ -1,6 +1,6 @@
 /*
  * value.h
- *		Filters as values of an SQL type: access, limits, parameters.
+ *		Filters as values of an SQL type: access, validation, parameters.
  */
 #ifndef BF_VALUE_H
 #define BF_VALUE_H
@@ -13,9 +13,9 @@
 #define VALUE_DEFAULT_FPP	0.01
 
 /*
- * The second byte of every value tells a filter from the state of an aggregate,
- * which looks like a value of the filter's type while the server carries it
- * around; what it is like only aggregate.c knows.
+ * The second byte of a raw aggregate state, which distinguishes it from a filter.  The
+ * server handles such a state as a value of the filter's type; its layout is known
+ * to aggregate.c alone.
  */
 #define VALUE_STATE_MARK	'S'
 
@@ -46,9 +46,10 @@ value_is_state(struct varlena *image)
 extern struct varlena *value_allocate(uint64 size);
 
 /*
- * Slices of a value that is stored out of line, and not compressed.  A probe by
- * slices costs about as much as loading this many bytes: with more of them than
- * value_sliced_probes says, load all.  (Measured: 7.5 us against 243 us for 1.2 MB.)
+ * Slices of a value that is stored out of line and not compressed.  A probe by slices
+ * takes as long as loading VALUE_BYTES_PER_SLICED_PROBE (measured: 7.5 us, and 243
+ * us to load 1.2 MB).  For more than value_sliced_probes probes, the whole value is
+ * loaded.
  */
 #define VALUE_BYTES_PER_SLICED_PROBE	(32 * 1024)
 #define VALUE_MOST_SLICED_PROBES		256
@@ -61,11 +62,11 @@ value_sliced_probes(uint64 size)
 
 extern const uint8_t *value_fetch_slice(void *value, uint64_t offset, size_t n);
 
-/* Bytes from outside; nothing else reads them before these functions have. */
+/* Bytes from outside, which these functions validate before anything reads them. */
 extern const char *value_validate(uint16 kind, const uint8 *bytes, Size n);
 extern struct varlena *value_from_bytes(uint16 kind, const char *bytes, Size n);
 
-/* Parameters that users give. */
+/* Checks of parameters. */
 extern void value_check_capacity(int64 capacity);
 extern void value_check_fpp(double fpp);
 extern void value_check_words(uint64 words, int64 capacity, double fpp);

@@ -1,18 +1,18 @@
 #!/usr/bin/perl
 # test/docs.pl [--accept] [--citus] FILE.md...
 #
-# Run the examples of the documentation.  Every block marked ```sql is executed;
-# a block marked ```text right after it is what psql must print.  The blocks of
-# a file run in order, in one session and a fresh database that has the
-# extension.  A block without output must not raise an error.
+# Runs the examples of the documentation.  Every block marked ```sql is executed; psql
+# must print the ```text block that follows it immediately, if any.  The blocks of a file
+# run in order, in one session and in a new database with the extension.  A block without
+# a ```text block must not raise an error.
 #
-# Blocks marked ```sql citus are left out.  With --citus they are what is run, in the
-# database at hand and nothing else; see test/citus.
+# Blocks marked ```sql citus are skipped.  With --citus only they are run, in the current
+# database; see test/citus.
 #
-# Every function that users call has to occur in an example of the reference.
+# Every function for users must occur in an example of the reference.
 #
-# --accept writes what psql printed into the files instead of complaining: look
-# at the difference before you commit it.
+# --accept writes the output of psql into the files instead of reporting differences:
+# review the changes before you commit them.
 use strict;
 use warnings;
 
@@ -30,7 +30,7 @@ sub psql
 	close $out;
 	my $output = `psql -X -q -d $database -f $file 2>&1`;
 	$output =~ s/^psql:\Q$file\E:\d+: //mg;
-	$output =~ s/\Q$ENV{PGTMP}\E(:| port=)\d+/worker${1}5432/g;	# which of the workers is chance
+	$output =~ s/\Q$ENV{PGTMP}\E(:| port=)\d+/worker${1}5432/g;	# which worker it is may vary
 	return $output;
 }
 
@@ -100,7 +100,7 @@ sub check_file
 		my $got = tidy($outputs[$i] // '');
 		my $fine = defined $block->{expected} ? $got eq tidy($block->{expected}) : $got !~ /^ERROR/m;
 
-		# an error may be what an example is about, a mistake in SQL never is
+		# an example may show an error, but never a mistake in its SQL
 		$fine = 0 if $got =~ /^ERROR:.*(?:syntax error|does not exist|is ambiguous)/m;
 		next if $fine;
 		if ($accept && $got !~ /^ERROR:.*(?:syntax error|does not exist|is ambiguous)/m && defined $block->{expected})
@@ -115,7 +115,7 @@ sub check_file
 		}
 		$failures++;
 		print "$path: the example before line $block->{line} prints\n$got";
-		print "but the text says\n", tidy($block->{expected}) if defined $block->{expected};
+		print "instead of\n", tidy($block->{expected}) if defined $block->{expected};
 	}
 	if ($accept)
 	{
@@ -136,7 +136,7 @@ for my $path (@ARGV)
 
 exit($failures > 0) if $citus || !grep { /reference/ } @ARGV;
 
-# support functions: input and output, aggregates' and operators' machinery
+# exclude support functions of types, aggregates and operators
 my $names = `psql -XAt -d docs -c "
   SELECT DISTINCT proname FROM pg_proc p JOIN pg_depend d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e'
   WHERE d.refobjid = (SELECT oid FROM pg_extension WHERE extname = 'bloomfilter')

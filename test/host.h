@@ -2,12 +2,12 @@
  * host.h
  *		A host of the core for tests: memory, polls and failures under control.
  *
- * Memory is in blocks of the exact size, always at another address after it was
- * enlarged, full of rubbish when new, and known: what is given back must have come
- * from here.  Any allocation or poll can be made to fail, as the memory of a
- * server runs out and a query is cancelled; host_run() returns then.
+ * Memory blocks have the exact size, move when they are enlarged, contain garbage
+ * when new, and are tracked: only blocks that were allocated here may be freed.  Any
+ * allocation or poll can be made to fail, as when a server runs out of memory or a
+ * query is canceled; host_run() then returns.
  *
- * To be included after the headers of the core.
+ * Include it after the headers of the core.
  */
 #ifndef TEST_HOST_H
 #define TEST_HOST_H
@@ -21,10 +21,10 @@ typedef enum HostOutcome
 {
 	HOST_DONE = 0,
 	HOST_REFUSED,				/* by the core: a limit, damaged bytes */
-	HOST_FAULT					/* an allocation or a poll that had to fail */
+	HOST_FAULT					/* an allocation or a poll that was made to fail */
 } HostOutcome;
 
-/* Blocks of memory: of the core, and of a test itself. */
+/* Memory blocks of the core and of the test. */
 typedef struct HostMemory
 {
 	struct
@@ -61,7 +61,7 @@ memory_allocate(HostMemory *memory, size_t bytes)
 	return block;
 }
 
-/* The place of a block, which has to be one. */
+/* The index of a block, which must exist. */
 static size_t
 memory_find(const HostMemory *memory, const void *block)
 {
@@ -85,12 +85,12 @@ memory_release(HostMemory *memory, void *block)
 static void
 host_leave(HostOutcome outcome)
 {
-	assert(host_running);		/* else nobody expects a failure */
+	assert(host_running);		/* otherwise a failure is unexpected */
 	host_interrupted = true;
 	longjmp(host_return, outcome);
 }
 
-/* A place where something can fail. */
+/* A step that can fail. */
 static void
 host_step(void)
 {
@@ -148,7 +148,7 @@ static const bf_host_methods host_methods = {
 
 static const bf_host test_host = {.methods = &host_methods, .context = &core_memory};
 
-/* Do something that may fail, and let its n-th step do so; 0: none. */
+/* Run an operation, and let its n-th step fail; 0: none. */
 static HostOutcome
 host_run(void (*work) (void *arg), void *arg, uint64_t fault_at)
 {
@@ -166,8 +166,8 @@ host_run(void (*work) (void *arg), void *arg, uint64_t fault_at)
 }
 
 /*
- * Forget everything.  The core has to have freed all of its memory, unless an
- * operation was left in the middle: then it is the host that knows what is left.
+ * Free everything.  The core must have freed all of its memory, unless an
+ * operation was aborted: then the host frees the rest.
  */
 static void
 host_clean(void)

@@ -1,9 +1,9 @@
 #!/usr/bin/perl
 # test/meta.pl [META.json]
 #
-# Is META.json what PGXN takes?  The rules of the PGXN Meta Spec 1.0.0
-# (https://pgxn.org/spec/), as far as they concern what can be in a file for one
-# extension; and the files that it names exist.  Debian has no validator for it.
+# Validates META.json by the rules of the PGXN Meta Spec 1.0.0 (https://pgxn.org/spec/)
+# that apply to a single extension, and checks that the files that it names exist.
+# Debian has no validator for it.
 use strict;
 use warnings;
 use JSON::PP;
@@ -18,20 +18,20 @@ my @licenses = qw(agpl_3 apache_1_1 apache_2_0 artistic_1 artistic_2 bsd freebsd
 
 sub fault { push @faults, join ': ', @_ }
 
-# A term: at least two characters, none of which is a space, a slash, a backslash or a control.
+# A term: at least two characters, without spaces, slashes, backslashes and control characters.
 sub is_term { defined $_[0] && !ref $_[0] && $_[0] =~ m{^[^\s/\\[:cntrl:]]{2,}$} }
 sub is_text { defined $_[0] && !ref $_[0] && $_[0] =~ /\S/ }
 
-# The value, a string or a list of strings with something in each.
+# Checks that a value is a nonempty string or a list of such strings.
 sub check_list
 {
 	my ($where, $value) = @_;
 	my @list = ref $value eq 'ARRAY' ? @$value : ($value);
 
-	fault($where, 'is neither a string nor a list of them') if !@list || grep { !is_text($_) } @list;
+	fault($where, 'is neither a string nor a list of strings') if !@list || grep { !is_text($_) } @list;
 }
 
-# The keys of a map are among these, or begin with x_; those marked with ! must be there.
+# Checks that the keys of a map are among these or begin with x_; those marked with ! are required.
 sub check_keys
 {
 	my ($where, $map, @names) = @_;
@@ -66,7 +66,7 @@ check_list('maintainer', $meta->{maintainer});
 check_list('tags', $meta->{tags}) if exists $meta->{tags};
 for my $tag (ref $meta->{tags} eq 'ARRAY' ? @{ $meta->{tags} } : ())
 {
-	fault('tags', "\"$tag\" is longer than 255 characters or has a slash or a control") if length $tag > 255 || $tag =~ m{[/\\[:cntrl:]]};
+	fault('tags', "\"$tag\" is longer than 255 characters or has a slash or a control character") if length $tag > 255 || $tag =~ m{[/\\[:cntrl:]]};
 }
 
 if (ref $meta->{license} eq 'HASH')
@@ -100,7 +100,7 @@ for my $name (ref $meta->{provides} eq 'HASH' ? sort keys %{ $meta->{provides} }
 	}
 }
 
-# Which versions are wanted: a version, or ranges such as ">= 1.2.0, < 2.0.0"; 0 is any.
+# Required versions: a version, or ranges such as ">= 1.2.0, < 2.0.0"; 0 means any.
 if (exists $meta->{prereqs} && check_keys('prereqs', $meta->{prereqs}, qw(configure build test runtime develop)))
 {
 	for my $phase (sort grep { !/^x_/i } keys %{ $meta->{prereqs} })
@@ -135,5 +135,5 @@ if (exists $meta->{resources} && check_keys('resources', $meta->{resources}, qw(
 }
 
 print "$path: $_\n" for @faults;
-print "$path: as PGXN wants it\n" unless @faults;
+print "$path: valid for PGXN\n" unless @faults;
 exit(@faults > 0);

@@ -2,14 +2,14 @@
  * operations.h
  *		Operations on filters that may fail, for fuzz targets and unit tests.
  *
- * To be included after the headers of the core, and a macro CHECK.
+ * Include it after the headers of the core and the definition of CHECK.
  */
 #ifndef TEST_OPERATIONS_H
 #define TEST_OPERATIONS_H
 
 #include "host.h"
 
-/* Classes of keys: by number and by name. */
+/* Key classes: by number and by name. */
 static const bf_key_class key_classes[] = {
 	{BF_SCHEME_CANONICAL, BF_CLASS_INTEGER, 0, NULL},
 	{BF_SCHEME_CANONICAL, BF_CLASS_BYTEA, 0, NULL},
@@ -67,7 +67,7 @@ bytes_equal(Bytes a, Bytes b)
 	return a.n == b.n && memcmp(a.bytes, b.bytes, a.n) == 0;
 }
 
-/* A filter that is stored elsewhere: each piece in a block that the next one replaces. */
+/* A filter that is read in pieces: each piece is in a block that the next one replaces. */
 typedef struct Store
 {
 	Bytes		all;
@@ -88,7 +88,7 @@ fetch_piece(void *arg, uint64_t offset, size_t n)
 	return store->piece.bytes;
 }
 
-/* Bytes that must be valid, also after a journey as text. */
+/* Check that bytes are valid, also after a round trip through text. */
 static inline void
 open_valid(bf_filter *filter, Bytes bytes, uint16_t kind)
 {
@@ -128,7 +128,7 @@ typedef struct Operation
 	Bytes		result;
 } Operation;
 
-/* The filter as a value; the state of an aggregate is an unfinished one. */
+/* The filter as a value; for the state of an aggregate, an unfinished one. */
 static inline void
 flatten(void *arg)
 {
@@ -170,7 +170,7 @@ finish(void *arg)
 	}
 }
 
-/* Continue a filter, in the place of what was there. */
+/* Load a filter, replacing the current one. */
 static inline void
 load(void *arg)
 {
@@ -199,11 +199,11 @@ merge_state(void *arg)
 
 	if (operation->other->header.class.code != BF_CLASS_NONE)
 		bf_mutable_set_class(operation->filter, &operation->other->header.class);
-	CHECK(bf_mutable_can_merge_state(operation->filter, operation->other), "states do not fit");
+	CHECK(bf_mutable_can_merge_state(operation->filter, operation->other), "states cannot be merged");
 	bf_mutable_merge_state(operation->filter, operation->other);
 }
 
-/* Unions of Bloom filters and sums of cuckoo filters; with a flag in a form without order. */
+/* Unions of Bloom filters and sums of cuckoo filters; with a flag, in canonical form. */
 static inline void
 unite(void *arg)
 {
@@ -217,13 +217,13 @@ unite(void *arg)
 			bf_bloom_sort_layers(&filter->bloom);
 		return;
 	}
-	CHECK(bf_cuckoo_can_merge(&filter->cuckoo, operation->other), "filters do not fit");
+	CHECK(bf_cuckoo_can_merge(&filter->cuckoo, operation->other), "filters cannot be merged");
 	bf_cuckoo_merge(&filter->cuckoo, operation->other);
 	if (operation->flag)
 		bf_cuckoo_sort(&filter->cuckoo);
 }
 
-/* The difference of cuckoo filters, in a form without order; the answer tells whether there is one. */
+/* The difference of cuckoo filters, in canonical form; `answer` tells whether it exists. */
 static inline void
 subtract(void *arg)
 {
@@ -232,7 +232,7 @@ subtract(void *arg)
 	unsigned	there;
 	unsigned	wanted;
 
-	CHECK(bf_cuckoo_can_merge(cuckoo, operation->other), "filters do not fit");
+	CHECK(bf_cuckoo_can_merge(cuckoo, operation->other), "filters cannot be merged");
 	operation->answer = bf_cuckoo_subtract(cuckoo, operation->other, &there, &wanted);
 	CHECK(operation->answer || there < wanted, "%u copies are not enough for %u", there, wanted);
 	if (operation->flag)
@@ -253,7 +253,7 @@ compact(void *arg)
 	bf_bloom_compact(&((Operation *) arg)->filter->bloom);
 }
 
-/* A filter as bytes; none if it would be too large. */
+/* A filter as bytes; NULL if it would be too large. */
 static inline Bytes
 flat(bf_mutable *filter)
 {
@@ -262,7 +262,7 @@ flat(bf_mutable *filter)
 	return host_run(flatten, &operation, 0) == HOST_DONE ? operation.result : (Bytes) {NULL, 0};
 }
 
-/* Continue a filter by its bytes; false if there are too many of them. */
+/* Load a filter from its bytes; false if it is too large. */
 static inline bool
 reload(bf_mutable *filter, uint64_t fault_at)
 {
@@ -278,7 +278,7 @@ reload(bf_mutable *filter, uint64_t fault_at)
 	return true;
 }
 
-/* Change a filter that nobody else has. */
+/* Change a filter that is not shared. */
 static inline void
 change_own(void *arg)
 {
@@ -288,8 +288,8 @@ change_own(void *arg)
 }
 
 /*
- * Change a filter as a variable is changed: in place, or else a copy that takes
- * its place.
+ * Change a filter as a PL/pgSQL variable is changed: in place, or by replacing it
+ * with a changed copy.
  */
 static inline void
 change(void *arg)
@@ -305,7 +305,7 @@ change(void *arg)
 	*operation->filter = copy;
 }
 
-/* Would a change leave the filter as it is?  All of the bytes and pieces of them agree, as far as they can. */
+/* Would a change leave the filter unchanged?  Reading all bytes and reading pieces must agree, where possible. */
 static inline bool
 change_is_void(const Operation *operation, Bytes bytes)
 {
@@ -324,9 +324,9 @@ change_is_void(const Operation *operation, Bytes bytes)
 }
 
 /*
- * After a change: the bytes are the same if it was said to leave them so, and only
- * then; but keys of a cuckoo filter are counted, and many keys can turn a window of
- * layers round until it is what it was.
+ * After a change: the bytes are the same if and only if this was predicted.
+ * Exceptions: keys of a cuckoo filter are counted, and many keys can rotate a window
+ * until it is the same again.
  */
 static inline void
 check_void(const Operation *operation, Bytes before, bool is_void)
@@ -340,8 +340,8 @@ check_void(const Operation *operation, Bytes before, bool is_void)
 }
 
 /*
- * The same, after failures at each of the first steps on the way.  A change is
- * made whole or not at all: after each failure the bytes are what they were.
+ * The same, after failures at each of the first steps.  A change is all or nothing:
+ * after each failure the bytes are unchanged.
  */
 static inline HostOutcome
 change_step_by_step(Operation *operation, uint64_t most_steps)
@@ -356,7 +356,7 @@ change_step_by_step(Operation *operation, uint64_t most_steps)
 		{
 			Bytes		after = flat(operation->filter);
 
-			CHECK(bytes_equal(before, after), "a change that failed at step %u has changed the filter", (unsigned) step);
+			CHECK(bytes_equal(before, after), "a change that failed at step %u changed the filter", (unsigned) step);
 			bytes_free(after);
 		}
 	}

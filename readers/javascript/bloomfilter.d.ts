@@ -1,8 +1,8 @@
-/** Why a filter cannot be read, or a key cannot be asked for. */
+/** A filter cannot be read, or a key cannot be tested. */
 export class FilterError extends Error {}
 
 /**
- * A key. Which of these a filter takes depends on its class:
+ * A key. The types that a filter accepts depend on its key class:
  *
  * - integer: number (up to 2^53) or bigint
  * - text: string
@@ -18,21 +18,21 @@ export type Key = number | bigint | string | boolean | Uint8Array;
 
 export interface FilterStats {
 	kind: 'bloom' | 'cuckoo';
-	/** size in memory of the server, 4 more than its bytes */
+	/** size in the memory of the server, 4 more than the number of bytes */
 	bytes: number;
 	layers: number;
-	/** distinct keys it was made for */
+	/** number of distinct keys that the filter was made for */
 	capacity: number;
-	/** estimated distinct keys in it */
+	/** estimated number of distinct keys */
 	cardinality: number;
-	/** probability of a false positive it was made for */
+	/** target false-positive rate */
 	targetFpp: number;
-	/** the same as it is now */
+	/** current false-positive rate */
 	fpp: number;
 	growth: number;
-	/** layers of a rotating filter, else null */
+	/** maximum number of layers of a rotating filter, otherwise null */
 	maxLayers: number | null;
-	/** null as long as it has no keys */
+	/** null if the filter has no keys yet */
 	keyClass: string | null;
 	formatVersion: number;
 }
@@ -43,39 +43,39 @@ export class Filter {
 
 	/**
 	 * Reads a filter from its text (base64) or its bytes, which are the same as `bytea`, in binary
-	 * `COPY` and on the wire. Checks all of it, and throws a FilterError that says what is wrong.
+	 * `COPY` and on the wire. Validates it completely, and throws a FilterError with the reason.
 	 */
 	static parse(value: string | Uint8Array): Filter;
 
 	readonly kind: 'bloom' | 'cuckoo';
 
-	/** Class of the keys, such as 'integer' or 'text'; null as long as there are none. */
+	/** Key class, such as 'integer' or 'text'; null if the filter has no keys yet. */
 	readonly keyClass: string | null;
 
 	/**
-	 * Is the key in the filter? false: certainly not; true: probably.
+	 * Tests for a key. false: definitely absent; true: possibly present.
 	 *
-	 * `type` is the SQL type of the key, for instance 'bigint'. A type of another class than the
-	 * filter's is an error, as is a key that is not of the class. Only `real` needs a type: 0.1 is not
-	 * the same number as `real` and as `double precision`, and a filter cannot tell which its keys were.
+	 * `type` is the SQL type of the key, such as 'bigint'. A type of another class than the filter's is
+	 * an error, and so is a key of another class. Only `real` requires a type: 0.1 as `real` and 0.1 as
+	 * `double precision` are different numbers, and a filter does not record which its keys were.
 	 */
 	contains(key: Key, type?: string): boolean;
 
 	/** The same for many keys, in their order. */
 	containsMany(keys: Iterable<Key>, type?: string): boolean[];
 
-	/** The same for what `bloom_hash(key)` returned on the server: for keys of any class. */
+	/** The same for the result of `bloom_hash(key)` on the server, for keys of any class. */
 	containsHash(hash: bigint): boolean;
 
-	/** How often a key was added to a cuckoo filter and not deleted; 255 means 255 or more. */
+	/** The number of copies of a key in a cuckoo filter; 255 means 255 or more. */
 	count(key: Key, type?: string): number;
 
-	/** What `bloom_stats` or `cuckoo_stats` say, under the same names in camel case. */
+	/** The result of `bloom_stats` or `cuckoo_stats`, with the same names in camel case. */
 	stats(): FilterStats;
 }
 
-/** Prepares XXH3. Await it once, before the first key is asked for; parsing does not need it. */
+/** Prepares XXH3. Await it once, before testing the first key; parsing does not need it. */
 export function load(): Promise<void>;
 
-/** What `bloom_hash(key)` returns on the server, for a key of this SQL type. */
+/** Returns the same as `bloom_hash(key)` on the server, for a key of this SQL type. */
 export function bloomHash(key: Key, type: string): bigint;

@@ -1,21 +1,20 @@
 /*
  * bloomfilter.js
- *		Ask filters of the PostgreSQL extension bloomfilter, in Node or a browser.
+ *		Tests filters of the PostgreSQL extension bloomfilter for keys, in Node or a browser.
  *
- * Written from docs/FORMAT.md.  A filter is checked completely when it is parsed, so
- * that no later question can read outside of it, and it is kept as the bytes it came
- * as: a filter of 10 MB takes 10 MB.
+ * Written from docs/FORMAT.md.  A filter is validated completely when it is parsed, so
+ * that no later call can read outside of it.  It is kept as bytes: a filter of 10 MB
+ * takes 10 MB.
  *
- * Everything here errs on the side of refusing.  "false" must mean that the server would
- * say false too, so a key that may have lost something on its way here (a number beyond
- * 2^53, a Date without its microseconds) is an error and not an answer.
+ * "false" must mean that the server would return false too.  So a key that may have lost
+ * precision on its way here (a number beyond 2^53, a Date without microseconds) is an error.
  *
- * XXH3 is that of the package hash-wasm.  JavaScript has no 64-bit integers that are fast:
- * BigInt allocates.  So 64-bit numbers are pairs of 32 bits here, `high` and `low`.
+ * XXH3 comes from the package hash-wasm.  JavaScript has no fast 64-bit integers, because
+ * BigInt allocates.  So 64-bit numbers are pairs of 32-bit numbers here, `high` and `low`.
  */
 import { createXXHash3 } from 'hash-wasm';
 
-/** Why a filter cannot be read, or a key cannot be asked for. */
+/** A filter cannot be read, or a key cannot be tested. */
 export class FilterError extends Error {
 	constructor(message) {
 		super(message);
@@ -27,7 +26,7 @@ function refuse(message) {
 	throw new FilterError(message);
 }
 
-const LENGTH_WORD = 4;			// counts in sizes and alignment, is not part of the bytes
+const LENGTH_WORD = 4;			// counted in sizes and alignment, not part of the bytes
 const HEADER_BYTES = 28;
 const ENTRY_BYTES = 12;
 const WIDE_BYTES = 2048;
@@ -55,7 +54,7 @@ const SIZE_CODES = { 1: [0, 1], 2: [24, 4], 3: [39, 5], 4: [51, 6] };	// groups:
 const CLASSES = [null, 'integer', 'text', 'uuid', 'bytea', 'boolean', 'float', 'numeric', 'date', 'time', 'timetz',
 	'timestamp', 'timestamptz', 'interval', 'inet', 'macaddr', 'macaddr8', 'bit', 'oid', 'money', 'xid8', 'pg_lsn', 'jsonb'];
 
-/* SQL types whose keys can be hashed here, and their classes. */
+/* SQL types whose keys can be hashed here, with their key classes. */
 const TYPES = new Map(Object.entries({
 	smallint: 'integer', int2: 'integer', integer: 'integer', int: 'integer', int4: 'integer', bigint: 'integer', int8: 'integer',
 	text: 'text', varchar: 'text', 'character varying': 'text', char: 'text', character: 'text', bpchar: 'text', name: 'text', '"char"': 'text',
@@ -66,7 +65,7 @@ const TYPES = new Map(Object.entries({
 }));
 
 // ------------------------------------------------------------------
-// 64-bit arithmetic on halves.  A function whose result is a pair leaves it in these two.
+// 64-bit arithmetic on halves.  Functions that return a pair store it in these variables.
 // ------------------------------------------------------------------
 
 let high = 0;
@@ -95,7 +94,7 @@ function mix64(h, l) {
 	low = (l ^ (l >>> 31 | h << 1)) >>> 0;
 }
 
-/* (number of 64 bits * n) div 2^64, for n of 32 bits */
+/* (64-bit number * n) div 2^64, for a 32-bit n */
 function scale(h, l, n) {
 	return multiplyHigh(h, n) + ((Math.imul(h, n) >>> 0) + multiplyHigh(l, n) >= 2 ** 32 ? 1 : 0);
 }
@@ -109,24 +108,24 @@ const eight = new DataView(new ArrayBuffer(8));
 const eightBytes = new Uint8Array(eight.buffer);
 const encoder = new TextEncoder();
 
-/** Prepares XXH3. Await it once, before the first key is asked for. */
+/** Prepares XXH3. Await it once, before testing the first key. */
 export async function load() {
 	xxh3 ??= await createXXHash3();
 }
 
 /* high, low = XXH3 of the bytes */
 function hashBytes(bytes) {
-	if (xxh3 === null) refuse('XXH3 is not loaded: await load() before the first question');
+	if (xxh3 === null) refuse('XXH3 is not loaded: await load() before testing the first key');
 	const digest = xxh3.init().update(bytes).digest('binary');	// most significant byte first
 	high = (digest[0] << 24 | digest[1] << 16 | digest[2] << 8 | digest[3]) >>> 0;
 	low = (digest[4] << 24 | digest[5] << 16 | digest[6] << 8 | digest[7]) >>> 0;
 }
 
 function isBytes(value) {
-	return Object.prototype.toString.call(value) === '[object Uint8Array]';	// also of another window
+	return Object.prototype.toString.call(value) === '[object Uint8Array]';	// also from another window
 }
 
-/* What a key is, for messages. */
+/* The type of a key, for messages. */
 function describe(key) {
 	if (key === null) return 'null';
 	if (Array.isArray(key)) return 'an array';
@@ -142,7 +141,7 @@ function integerBytes(key) {
 	}
 	if (typeof key !== 'number') refuse(`a key of class integer is a number or a BigInt, not ${describe(key)}`);
 	if (!Number.isInteger(key)) refuse(`${key} is not an integer`);
-	if (!Number.isSafeInteger(key)) refuse(`${key} may have been rounded, as it is beyond 2^53: pass a BigInt`);
+	if (!Number.isSafeInteger(key)) refuse(`${key} is beyond 2^53 and may have been rounded: pass a BigInt`);
 	eight.setUint32(0, key >>> 0, true);
 	eight.setInt32(4, Math.floor(key / 2 ** 32), true);
 	return eightBytes;
@@ -150,8 +149,8 @@ function integerBytes(key) {
 
 function textBytes(key) {
 	if (typeof key !== 'string') refuse(`a key of class text is a string, not ${describe(key)}`);
-	if (/[\uD800-\uDFFF]/u.test(key)) refuse('the string has half of a surrogate pair, which no text of PostgreSQL can have');
-	if (key.includes('\0')) refuse('the string has a zero character, which no text of PostgreSQL can have');
+	if (/[\uD800-\uDFFF]/u.test(key)) refuse('the string contains an unpaired surrogate, which PostgreSQL does not support in text');
+	if (key.includes('\0')) refuse('the string contains a zero character, which PostgreSQL does not support in text');
 	let length = key.length;
 	while (length > 0 && key.charCodeAt(length - 1) === 0x20) length--;
 	return encoder.encode(key.slice(0, length));
@@ -163,7 +162,7 @@ function uuidBytes(key) {
 		return key;
 	}
 	if (typeof key !== 'string') refuse(`a key of class uuid is a string or a Uint8Array of 16 bytes, not ${describe(key)}`);
-	// as the server reads it: hyphens after any four digits, braces around all
+	// as the server reads it: optional hyphens after any four digits, optional braces
 	const digits = /^(?:\{((?:[0-9a-f]{4}-?){7}[0-9a-f]{4})\}|((?:[0-9a-f]{4}-?){7}[0-9a-f]{4}))$/i.exec(key);
 	if (digits === null) refuse(`"${key}" is not a uuid`);
 	return Uint8Array.from((digits[1] ?? digits[2]).replaceAll('-', '').match(/../g), (pair) => parseInt(pair, 16));
@@ -180,8 +179,8 @@ function booleanBytes(key) {
 }
 
 /*
- * The filter cannot tell whether its keys were real or double precision.  0.1 as a real is
- * another number than 0.1 as a double precision, and here both would be written 0.1.
+ * The filter does not record whether its keys were real or double precision.  0.1 as a real
+ * is a different number than 0.1 as a double precision, and both are written 0.1 here.
  */
 function floatBytes(key, type) {
 	if (typeof key !== 'number') refuse(`a key of class float is a number, not ${describe(key)}`);
@@ -190,14 +189,14 @@ function floatBytes(key, type) {
 		if (!Number.isFinite(real) && Number.isFinite(key)) refuse(`${key} is out of range for real`);
 		key = real;
 	} else if (type === undefined && !Object.is(real, key)) {
-		refuse(`${key} is not the same as real and as double precision: pass the type of the column as well, 'real' or 'double precision'`);
+		refuse(`${key} differs as real and as double precision: pass the type of the column, 'real' or 'double precision'`);
 	}
 	if (Number.isNaN(key)) eight.setBigUint64(0, 0x7FF8000000000000n, true);
 	else eight.setFloat64(0, key === 0 ? 0 : key, true);	// -0 becomes 0
 	return eightBytes;
 }
 
-/* Days from 2000-01-01 to a date of the Gregorian calendar, extended to all times. */
+/* Days from 2000-01-01 to a date of the proleptic Gregorian calendar. */
 function daysOf(yearText, monthText, dayText, bc, key) {
 	const year = bc ? 1 - Number(yearText) : Number(yearText);
 	const month = Number(monthText);
@@ -205,8 +204,8 @@ function daysOf(yearText, monthText, dayText, bc, key) {
 	const leap = year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0);
 	const lengths = [31, leap ? 29 : 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
 
-	if (Number(yearText) < 1 || month < 1 || month > 12 || day < 1 || day > lengths[month - 1]) refuse(`"${key}" is not a date of the calendar`);
-	// years that begin in March, so that the leap day is the last
+	if (Number(yearText) < 1 || month < 1 || month > 12 || day < 1 || day > lengths[month - 1]) refuse(`"${key}" is not a valid date`);
+	// count years from March, so that the leap day is the last day
 	const y = month > 2 ? year : year - 1;
 	const dayOfYear = Math.floor((153 * ((month + 9) % 12) + 2) / 5) + day - 1;
 	const days = 365 * y + Math.floor(y / 4) - Math.floor(y / 100) + Math.floor(y / 400) + dayOfYear - 730425;
@@ -219,7 +218,7 @@ const DATE = new RegExp(`^${YEAR}-(\\d\\d)-(\\d\\d)( BC)?$`);
 const TIMESTAMP = new RegExp(`^${YEAR}-(\\d\\d)-(\\d\\d)[ T](\\d\\d):(\\d\\d)(?::(\\d\\d)(?:\\.(\\d{1,6})0*)?)?` +
 	'(Z|[+-]\\d\\d(?::\\d\\d(?::\\d\\d)?)?)?( BC)?$');
 
-/* 1, -1 or 0 for the two infinities and everything else */
+/* 1 for infinity, -1 for -infinity, otherwise 0 */
 function infinite(key) {
 	if (key === 'infinity' || key === Infinity) return 1;
 	return key === '-infinity' || key === -Infinity ? -1 : 0;
@@ -227,7 +226,7 @@ function infinite(key) {
 
 function dateBytes(key) {
 	if (infinite(key) !== 0) return integerBytes(infinite(key) > 0 ? 2 ** 31 - 1 : -(2 ** 31));
-	if (typeof key !== 'string') refuse(`a key of class date is a string such as '2024-02-29', not ${describe(key)}: a Date is an instant, and which day that is depends on the time zone`);
+	if (typeof key !== 'string') refuse(`a key of class date is a string such as '2024-02-29', not ${describe(key)}: a Date is an instant, whose day depends on the time zone`);
 	const parts = DATE.exec(key);
 	if (parts === null) refuse(`"${key}" is not a date of the form YYYY-MM-DD`);
 	const days = daysOf(parts[1], parts[2], parts[3], parts[4] !== undefined, key);
@@ -246,8 +245,8 @@ function timestampBytes(key, zoned) {
 	if (parts === null) refuse(`"${key}" is not a ${name} of the form YYYY-MM-DD HH:MM:SS.ssssss${zoned ? '+HH:MM' : ''}`);
 	const [, year, month, day, hour, minute, second = '00', fraction = '', zone, bc] = parts;
 	if (zoned && zone === undefined) refuse(`"${key}" has no time zone`);
-	if (!zoned && zone !== undefined) refuse(`"${key}" has a time zone, which a timestamp has not`);
-	if (Number(hour) > 23 || Number(minute) > 59 || Number(second) > 59) refuse(`"${key}" has no time of day between 00:00:00 and 23:59:59.999999`);
+	if (!zoned && zone !== undefined) refuse(`"${key}" has a time zone, which a timestamp does not have`);
+	if (Number(hour) > 23 || Number(minute) > 59 || Number(second) > 59) refuse(`"${key}" does not have a time of day between 00:00:00 and 23:59:59.999999`);
 	let seconds = Number(hour) * 3600 + Number(minute) * 60 + Number(second);
 	if (zoned && zone !== 'Z') {
 		const [hours, minutes = 0, rest = 0] = zone.slice(1).split(':').map(Number);
@@ -264,38 +263,38 @@ const CANONICAL = {
 	date: dateBytes, timestamp: (key) => timestampBytes(key, false), timestamptz: (key) => timestampBytes(key, true),
 };
 
-/* The class of an SQL type. */
+/* The key class of an SQL type. */
 function classOf(type) {
 	if (typeof type !== 'string') refuse(`a type is a string such as 'bigint', not ${describe(type)}`);
 	const name = TYPES.get(type.toLowerCase());
-	if (name === undefined) refuse(`keys of type ${type} cannot be hashed here: take bloom_hash(key) from the server, and ask containsHash`);
+	if (name === undefined) refuse(`keys of type ${type} cannot be hashed here: get bloom_hash(key) from the server and call containsHash`);
 	return name;
 }
 
 /* high, low = the hash of a key of this class */
 function hashOf(key, className, type) {
-	if (key === null || key === undefined) refuse('NULL is in no filter, and the server answers NULL');
+	if (key === null || key === undefined) refuse('NULL cannot be tested: the server returns NULL for it');
 	hashBytes(CANONICAL[className](key, type?.toLowerCase()));
 }
 
-/** What `bloom_hash(key)` returns on the server, for a key of this SQL type. */
+/** Returns the same as `bloom_hash(key)` on the server, for a key of this SQL type. */
 export function bloomHash(key, type) {
 	hashOf(key, classOf(type), type);
 	return BigInt.asIntN(64, BigInt(high) << 32n | BigInt(low));
 }
 
 // ------------------------------------------------------------------
-// Reading and checking
+// Reading and validating
 // ------------------------------------------------------------------
 
 const DIGITS = new Uint8Array(128).fill(255);
 [...'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/'].forEach((digit, value) => { DIGITS[digit.charCodeAt(0)] = value; });
 
-/* Base64 in its one legal form: padded, no white space, no bits to spare. */
+/* Canonical base64: padded, no white space, unused bits zero. */
 function fromBase64(text) {
-	if (text.startsWith('\\x')) refuse('this is the text of a bytea, not of a filter: pass its bytes');
+	if (text.startsWith('\\x')) refuse('this is the text of a bytea, not of a filter: pass the bytes');
 	if (text.length % 4 !== 0) refuse('not base64: the length is not a multiple of 4');
-	if (text.length / 4 * 3 - 2 + LENGTH_WORD > MAX_BYTES) refuse('larger than a filter may be');
+	if (text.length / 4 * 3 - 2 + LENGTH_WORD > MAX_BYTES) refuse('larger than the maximum size of a filter');
 	const padding = text.endsWith('==') ? 2 : text.endsWith('=') ? 1 : 0;
 	const digits = text.length - padding;
 	const bytes = new Uint8Array(Math.floor(digits * 3 / 4));
@@ -314,11 +313,11 @@ function fromBase64(text) {
 			bytes[at++] = bits >> have;
 		}
 	}
-	if ((bits & (1 << have) - 1) !== 0) refuse('not base64: the last digit has bits that mean nothing');
+	if ((bits & (1 << have) - 1) !== 0) refuse('not base64: unused bits of the last digit are set');
 	return bytes;
 }
 
-/* The next offset that is a multiple of `to` if the length word is counted. */
+/* The next offset that is a multiple of `to`, counting the length word. */
 function align(offset, to) {
 	return Math.ceil((offset + LENGTH_WORD) / to) * to - LENGTH_WORD;
 }
@@ -329,7 +328,7 @@ function checkZero(bytes, from, to) {
 	}
 }
 
-/* A u64; above 2^53 it is rounded, which is more than any filter has room for. */
+/* A u64.  Above 2^53 it is rounded, which exceeds the size of any filter. */
 function numberAt(view, offset) {
 	return view.getUint32(offset + 4, true) * 2 ** 32 + view.getUint32(offset, true);
 }
@@ -339,7 +338,7 @@ function capacityAt(view, offset) {
 }
 
 /*
- * Where a sorted list of u64 has a number; -1 if nowhere.
+ * The position of a number in a sorted list of u64, or -1.
  */
 function findInList(view, start, count, h, l) {
 	let first = 0;
@@ -367,7 +366,7 @@ function checkAscending(view, start, count) {
 	}
 }
 
-/* A layer of a bloom filter: a list of hashes, or lines of bits. */
+/* A layer of a bloom filter: a list of hashes, or lines. */
 class BloomLayer {
 	constructor(view, entry) {
 		const hashing = view.getUint8(entry + 10);
@@ -398,7 +397,7 @@ class BloomLayer {
 		this.lineBits = this.words < LINE_WORDS ? this.words * 64 : LINE_BITS;
 	}
 
-	/* Take the contents, which begin at `start`; returns where they end. */
+	/* Reads the contents, which begin at `start`.  Returns where they end. */
 	open(start, size) {
 		let end = start + this.words * 8;
 
@@ -444,7 +443,7 @@ class BloomLayer {
 		return true;
 	}
 
-	/* Estimates of the number of keys and of the false-positive probability. */
+	/* Estimates the number of keys and the false-positive rate. */
 	census() {
 		if (this.form === LIST) return { keys: this.count, fpp: this.count / 2 ** 64 };
 		const histogram = new Array(LINE_BITS + 1).fill(0);
@@ -470,7 +469,7 @@ class BloomLayer {
 	}
 }
 
-/* The layer of a cuckoo filter: a list of numbers with their counts, before it perhaps a table. */
+/* The layer of a cuckoo filter: an optional table, and a list of numbers with their counts. */
 class CuckooLayer {
 	constructor(view, entry) {
 		this.view = view;
@@ -523,11 +522,11 @@ class CuckooLayer {
 			this.checkTable();
 		}
 		this.checkList();
-		if ((this.form === CUCKOO_LIST) !== (9 * this.distinct < 8 * this.words)) refuse(`form is not the one for ${this.distinct} distinct numbers`);
+		if ((this.form === CUCKOO_LIST) !== (9 * this.distinct < 8 * this.words)) refuse(`encoding does not match the number of keys, ${this.distinct}`);
 		return end;
 	}
 
-	/* high, low = the value of a slot.  8 bytes can be read from where any slot begins. */
+	/* high, low = the value of a slot.  8 bytes can be read from the start of any slot. */
 	slot(number) {
 		const bit = number * this.slotBits;
 		const at = this.table + Math.floor(bit / 8);
@@ -539,7 +538,7 @@ class CuckooLayer {
 		high = (h >>> shift & this.slotMaskHigh) >>> 0;
 	}
 
-	/* Has one of these slots of a bucket this value? */
+	/* Does one of these slots of a bucket have this value? */
 	bucketHas(bucket, h, l, from = 0) {
 		for (let i = from; i < BUCKET_SLOTS; i++) {
 			this.slot(BUCKET_SLOTS * bucket + i);
@@ -548,7 +547,7 @@ class CuckooLayer {
 		return false;
 	}
 
-	/* The alternate bucket of a fingerprint whose own bucket this is. */
+	/* The alternate bucket of a fingerprint in its own bucket. */
 	alternate(bucket, h, l) {
 		if (this.window === 0) return bucket;
 		multiply64(h + (l === 0xFFFFFFFF ? 1 : 0), l + 1 >>> 0, 0x9E3779B9, 0x7F4A7C15);
@@ -556,8 +555,8 @@ class CuckooLayer {
 	}
 
 	/*
-	 * No number is in the table twice: not in the same bucket in the same way, and not in
-	 * its own bucket and in its alternate one.  Finding out takes no memory.
+	 * Checks that no number is in the table twice: neither twice in one bucket with the same
+	 * bit, nor in both its own and its alternate bucket.  Needs no memory.
 	 */
 	checkTable() {
 		const slots = BUCKET_SLOTS * this.buckets;
@@ -574,10 +573,10 @@ class CuckooLayer {
 			if (this.bucketHas(bucket, h, l, number % BUCKET_SLOTS + 1)) refuse('number is in the table twice');
 			if (l % 2 === 0 && this.bucketHas(this.alternate(bucket, h >>> 1, (l >>> 1 | h << 31) >>> 0), h, l + 1)) refuse('number is in the table twice');
 		}
-		if (used !== this.used) refuse(`${used} slots are in use and not ${this.used}`);
-		if (this.view.getUint8(this.table + Math.floor(bits / 8)) >> bits % 8 !== 0) refuse('bit is set behind the last slot');
+		if (used !== this.used) refuse(`${used} slots are used, not ${this.used}`);
+		if (this.view.getUint8(this.table + Math.floor(bits / 8)) >> bits % 8 !== 0) refuse('bit is set after the last slot');
 		for (let i = Math.floor(bits / 8) + 1; i < this.words * 8; i++) {
-			if (this.view.getUint8(this.table + i) !== 0) refuse('bit is set behind the last slot');
+			if (this.view.getUint8(this.table + i) !== 0) refuse('bit is set after the last slot');
 		}
 	}
 
@@ -588,7 +587,7 @@ class CuckooLayer {
 			const h = this.view.getUint32(this.list + i * 8 + 4, true);
 			const l = this.view.getUint32(this.list + i * 8, true);
 			const copies = this.view.getUint8(this.list + this.listed * 8 + i);
-			// the range is a bucket number times a power of two: exact, and so are numbers below 2^53
+			// exact: a bucket number times a power of two, and numbers below 2^53
 			const bucket = h * 2 ** (33 - this.slotBits) + Math.floor(l / 2 ** (this.slotBits - 1));
 			if (Math.floor(bucket) >= this.buckets) refuse('number is out of range');
 			if (copies === 0) refuse('number in the list has no copies');
@@ -610,9 +609,9 @@ class CuckooLayer {
 			this.bucketHas(this.alternate(bucket, fingerprintHigh, fingerprintLow), valueHigh, valueLow + 1);
 	}
 
-	/* How many copies has the key of this hash? */
+	/* The number of copies of the key with this hash. */
 	copies(h, l) {
-		// hash * buckets has 96 bits, in three parts; the number is that, shifted right
+		// hash * buckets has 96 bits, in three parts; shifted right, it is the number
 		const top = scale(h, l, this.buckets);
 		const middle = (Math.imul(h, this.buckets) + multiplyHigh(l, this.buckets)) >>> 0;
 		const bottom = Math.imul(l, this.buckets) >>> 0;
@@ -639,7 +638,7 @@ class CuckooLayer {
 	}
 }
 
-/** A bloom or cuckoo filter. `Filter.parse` makes one. */
+/** A bloom or cuckoo filter. Use `Filter.parse` to create one. */
 export class Filter {
 	#bytes;
 	#view;
@@ -652,13 +651,13 @@ export class Filter {
 
 	/**
 	 * Reads a filter from its text (base64) or its bytes, which are the same as bytea, in binary
-	 * COPY and on the wire. Checks all of it.
+	 * COPY and on the wire. Validates it completely.
 	 */
 	static parse(value) {
 		if (typeof value === 'string') return new Filter(fromBase64(value));
 		if (!isBytes(value)) refuse(`a filter is a string (base64) or a Uint8Array, not ${describe(value)}`);
-		if (value.length + LENGTH_WORD > MAX_BYTES) refuse('larger than a filter may be');
-		return new Filter(new Uint8Array(value));	// a copy: nobody else can change it after the checks
+		if (value.length + LENGTH_WORD > MAX_BYTES) refuse('larger than the maximum size of a filter');
+		return new Filter(new Uint8Array(value));	// a copy, which cannot change after validation
 	}
 
 	constructor(bytes) {
@@ -684,11 +683,11 @@ export class Filter {
 		if (view.getUint8(2) !== 1) refuse(`format version ${view.getUint8(2)} is unknown`);
 		if (this.#scheme > 3) refuse(`hash scheme ${this.#scheme} is unknown`);
 		if (this.#class >= CLASSES.length && this.#class !== NAMED) refuse(`key class ${this.#class} is unknown`);
-		if (this.#class === NAMED ? this.#scheme === 0 : this.#scheme !== (this.#class === 0 ? 0 : 1)) refuse('key class and hash scheme contradict each other');
+		if (this.#class === NAMED ? this.#scheme === 0 : this.#scheme !== (this.#class === 0 ? 0 : 1)) refuse('key class does not match hash scheme');
 		if (count < 1 || count > (cuckoo ? 1 : MAX_LAYERS)) refuse(`number of layers, ${count}, is out of range`);
 		if (!(this.#target >= 1e-12 && this.#target < 1)) refuse('false-positive probability is out of range');
 		if (this.#growth > MAX_GROWTH || this.#maxLayers > MAX_LAYERS) refuse('growth or max_layers is out of range');
-		if (cuckoo && (this.#maxLayers !== 0 || ![0, 2, 4, 8, 16, 32, 64].includes(this.#growth))) refuse('growth or max_layers is not that of a cuckoo filter');
+		if (cuckoo && (this.#maxLayers !== 0 || ![0, 2, 4, 8, 16, 32, 64].includes(this.#growth))) refuse('growth or max_layers is invalid for a cuckoo filter');
 		if (this.#maxLayers > 0 && (this.#growth !== 1 || count > this.#maxLayers)) refuse('rotating filter grows or has too many layers');
 
 		// the name of the class
@@ -706,10 +705,10 @@ export class Filter {
 			if (name === '' || name.includes('\0')) refuse('class name is empty or has a zero byte');
 			checkZero(bytes, end, offset);
 		}
-		/** class of the keys; null as long as there is none */
+		/** key class, or null if the filter has no keys yet */
 		this.keyClass = name;
 
-		// the entries: that of layer 1 is the end of the header
+		// the entries: the entry of layer 1 is the end of the header
 		const entriesEnd = offset + ENTRY_BYTES * (count - 1);
 		const contents = align(entriesEnd, 8);
 		if (size < contents) refuse('filter ends before its layer entries do');
@@ -718,7 +717,7 @@ export class Filter {
 			this.#layers.push(cuckoo ? new CuckooLayer(view, entry) : new BloomLayer(view, entry));
 		}
 
-		// the contents, with nothing but zeros between and behind them
+		// the contents, with zeros between and after them
 		const wide = size + LENGTH_WORD >= WIDE_BYTES;
 		let end = entriesEnd;
 		let start = contents;
@@ -731,15 +730,15 @@ export class Filter {
 			narrowSize += end - start;
 			start = end;
 		}
-		if (wide !== (narrowSize + LENGTH_WORD >= WIDE_BYTES)) refuse('size and layout do not agree on whether the filter is wide');
+		if (wide !== (narrowSize + LENGTH_WORD >= WIDE_BYTES)) refuse('size does not match narrow or wide layout');
 		const padding = wide ? (this.#sizeCode() - (end + LENGTH_WORD) % LINE_BYTES + LINE_BYTES) % LINE_BYTES : 0;
 		if (size !== end + padding) refuse('size is not the sum of the parts');
 		checkZero(bytes, end, size);
-		if (this.#class === 0 && !this.#layers.every((layer) => layer.isEmpty())) refuse('filter has keys but no class of keys');
+		if (this.#class === 0 && !this.#layers.every((layer) => layer.isEmpty())) refuse('filter has keys but no key class');
 		Object.freeze(this);
 	}
 
-	/* What the size mod 64 is in a wide filter. */
+	/* The size of a wide filter modulo 64. */
 	#sizeCode() {
 		const layer = this.#layers[0];
 		if (this.kind === 'cuckoo' || this.#layers.length > 1 || layer.form !== LINES || this.#class < 1 || this.#class > 3) return NO_SIZE_CODE;
@@ -747,7 +746,7 @@ export class Filter {
 		return layer.probes < probes ? NO_SIZE_CODE : code + 3 * (layer.probes - probes) + this.#class - 1;
 	}
 
-	/* The number of copies of a key; a bloom filter has none or one. */
+	/* The number of copies of a key, 0 or 1 in a bloom filter. */
 	#copies(key, type) {
 		let className = this.keyClass;
 
@@ -756,11 +755,11 @@ export class Filter {
 			if (this.keyClass !== null && className !== this.keyClass) refuse(`a key of type ${type} has the class ${className}, the filter has keys of the class ${this.keyClass}`);
 		}
 		if (className === null) {
-			if (key === null || key === undefined) refuse('NULL is in no filter, and the server answers NULL');
-			return 0;	// an empty filter takes keys of any class
+			if (key === null || key === undefined) refuse('NULL cannot be tested: the server returns NULL for it');
+			return 0;	// an empty filter accepts keys of any class
 		}
 		if (this.#scheme > 1 || !Object.hasOwn(CANONICAL, className)) {
-			refuse(`keys of the class ${className} cannot be hashed here${this.#scheme > 1 ? ', as a function of the server does that' : ''}: take bloom_hash(key) from the server, and ask containsHash`);
+			refuse(`keys of the class ${className} cannot be hashed here${this.#scheme > 1 ? ', but only by a function of the server' : ''}: get bloom_hash(key) from the server and call containsHash`);
 		}
 		hashOf(key, className, type);
 		return this.#copiesOf(high, low);
@@ -774,32 +773,32 @@ export class Filter {
 		return 0;
 	}
 
-	/** Is the key in the filter? false: certainly not; true: probably. */
+	/** Tests for a key. false: definitely absent; true: possibly present. */
 	contains(key, type) {
 		return this.#copies(key, type) > 0;
 	}
 
 	/** The same for many keys, in their order. */
 	containsMany(keys, type) {
-		if (typeof keys !== 'object' || typeof keys?.[Symbol.iterator] !== 'function') refuse(`many keys are an array or another iterable object, not ${describe(keys)}`);
+		if (typeof keys !== 'object' || typeof keys?.[Symbol.iterator] !== 'function') refuse(`keys must be an array or another iterable object, not ${describe(keys)}`);
 		if (type === undefined && Object.prototype.toString.call(keys) === '[object Float32Array]') type = 'real';
 		return Array.from(keys, (key) => this.#copies(key, type) > 0);
 	}
 
-	/** The same for what bloom_hash(key) returned on the server: for keys of any class. */
+	/** The same for the result of bloom_hash(key) on the server, for keys of any class. */
 	containsHash(hash) {
 		if (typeof hash !== 'bigint') refuse(`a hash is a BigInt, not ${describe(hash)}`);
-		if (BigInt.asIntN(64, hash) !== hash && BigInt.asUintN(64, hash) !== hash) refuse(`${hash} is not a number of 64 bits`);
+		if (BigInt.asIntN(64, hash) !== hash && BigInt.asUintN(64, hash) !== hash) refuse(`${hash} does not fit into 64 bits`);
 		return this.#copiesOf(Number(BigInt.asUintN(64, hash) >> 32n), Number(BigInt.asUintN(32, hash))) > 0;
 	}
 
-	/** How often a key was added to a cuckoo filter and not deleted: at least that often if 255. */
+	/** The number of copies of a key in a cuckoo filter; 255 means 255 or more. */
 	count(key, type) {
-		if (this.kind !== 'cuckoo') refuse('a bloom filter does not count');
+		if (this.kind !== 'cuckoo') refuse('a bloom filter does not count keys');
 		return this.#copies(key, type);
 	}
 
-	/** What bloom_stats or cuckoo_stats say, under the same names in camel case. */
+	/** The result of bloom_stats or cuckoo_stats, with the same names in camel case. */
 	stats() {
 		let capacity = 0;
 		let keys = 0;

@@ -1,10 +1,10 @@
 /*
  * page.js
- *		The page docs/filter.html: sizes of filters, and asking one.
+ *		The script of docs/filter.html: sizes of filters, and testing one for keys.
  *
- * script/page puts this, sizes.js, the reader of readers/javascript and XXH3
- * into the page.  Whatever comes from outside, a filter or a key, reaches the
- * document as text only.
+ * script/page puts this file, sizes.js, the reader of readers/javascript and XXH3
+ * into the page.  External data, a filter or a key, is added to the document only
+ * as text.
  */
 import * as sizes from './sizes.js';
 import * as reader from '../javascript/bloomfilter.js';
@@ -20,7 +20,7 @@ function make(tag, properties = {}, ...children) {
 }
 
 /* ----------------------------------------------------------------
- * Numbers in words
+ * Formatting numbers
  * ----------------------------------------------------------------
  */
 
@@ -42,9 +42,9 @@ function pretty(bytes) {
 	return `${unit === 0 || bytes >= 100 ? whole.format(bytes) : bytes.toPrecision(3)} ${units[unit]}`;
 }
 
-/* 0.01 -> "1 %", 1e-7 -> "0.00001 %" */
+/* 0.01 -> "1%", 1e-7 -> "0.00001%" */
 function percent(fpp) {
-	return `${new Intl.NumberFormat('en-US', { maximumSignificantDigits: 4, maximumFractionDigits: 20 }).format(fpp * 100)} %`;
+	return `${new Intl.NumberFormat('en-US', { maximumSignificantDigits: 4, maximumFractionDigits: 20 }).format(fpp * 100)}%`;
 }
 
 function oneIn(fpp) {
@@ -56,13 +56,13 @@ function oneIn(fpp) {
 const keysInWords = (n) => `${whole.format(n)} ${n === 1 ? 'key' : 'keys'}`;
 
 /* ----------------------------------------------------------------
- * What the user wants
+ * Input
  * ----------------------------------------------------------------
  */
 
 /*
- * Sliders go in ten steps a decade, by Renard's numbers: 1, 1.25, 1.6, 2 and so on.
- * They are made from decimal digits, so that SQL shows them as they are here.
+ * Sliders have ten steps per decade, by Renard's numbers: 1, 1.25, 1.6, 2 and so on.
+ * The values are made from decimal digits, so that the SQL shows the same digits.
  */
 const RENARD = ['1', '1.25', '1.6', '2', '2.5', '3.2', '4', '5', '6.3', '8'];
 const N_STEPS = [];
@@ -82,7 +82,7 @@ FPP_STEPS.sort((a, b) => b - a);
 
 const wanted = { n: 1e6, fpp: 0.01, key: 'bigint', growing: false };
 
-/* 1000000, 1,000,000, 1_000_000, 1e6, 1M, 1 million; undefined if it is no number of keys */
+/* 1000000, 1,000,000, 1_000_000, 1e6, 1M, 1 million; undefined if it is not a number of keys */
 function parseKeys(text) {
 	const parts = /^(\d[\d,_'\u00A0\u202F ]*(?:\.\d+)?(?:e\+?\d{1,2})?)\s*(k|thousand|m|mio|million|g|bn|billion)?$/i.exec(text.trim());
 	const powers = { k: 3, t: 3, m: 6, g: 9, b: 9 };
@@ -94,21 +94,21 @@ function parseKeys(text) {
 	return n >= 1 && n <= sizes.MAX_CAPACITY && Math.abs(n - number) < 1e-6 * n ? n : undefined;
 }
 
-/* 0.01, 1e-2, 1 %, 1/100, 1 in 100; undefined if it is no probability */
+/* 0.01, 1e-2, 1%, 1/100, 1 in 100; undefined if it is not a probability */
 function parseFpp(text) {
 	const plain = /^(\d*\.?\d+(?:e-?\d{1,2})?)\s*(%)?$/i.exec(text.trim());
 	const ratio = /^(\d+)\s*(?:\/|in)\s*(\d[\d,_ ]*)$/i.exec(text.trim());
 	let fpp;
 
 	if (plain !== null)
-		/* 0.7 % is 0.007 and not what 0.7 / 100 rounds to */
+		/* 0.7% is 0.007, not the rounded 0.7 / 100 */
 		fpp = plain[2] === undefined ? Number(plain[1]) : Number(/e/i.test(plain[1]) ? plain[1] / 100 : `${plain[1]}e-2`);
 	else if (ratio !== null)
 		fpp = Number(ratio[1]) / Number(ratio[2].replace(/[,_ ]/g, ''));
 	return fpp >= sizes.MIN_FPP && fpp < 1 ? fpp : undefined;
 }
 
-/* The step next to a value, on a logarithmic scale */
+/* The step nearest to a value, on a logarithmic scale */
 function nearest(steps, value) {
 	let best = 0;
 
@@ -127,19 +127,19 @@ function nearest(steps, value) {
 const bloomOf = (n, fpp) => wanted.growing ? sizes.bloomGrowing(n, fpp) : sizes.bloomPlan(n, fpp);
 const cuckooOf = (n, fpp) => sizes.cuckooPlan(n, fpp, wanted.growing ? 2 : 0);
 
-/* Why there can be no such index, or null */
+/* Why the index is impossible, or null */
 function indexRefuses() {
 	if (wanted.fpp < sizes.INDEX_MIN_FPP || wanted.fpp > sizes.INDEX_MAX_FPP)
-		return `takes false positives from ${percent(sizes.INDEX_MIN_FPP)} to ${percent(sizes.INDEX_MAX_FPP)}`;
+		return `supports rates from ${percent(sizes.INDEX_MIN_FPP)} to ${percent(sizes.INDEX_MAX_FPP)}`;
 	if (wanted.n > sizes.INDEX_MAX_CAPACITY)
-		return `takes a capacity of at most ${whole.format(sizes.INDEX_MAX_CAPACITY)} keys, and grows beyond it`;
+		return `supports a capacity of at most ${whole.format(sizes.INDEX_MAX_CAPACITY)} keys, and grows beyond it`;
 	return null;
 }
 
 const TOO_LARGE = 'too large: a filter has at most 512 MB';
-const SPLIT = 'accept more false positives, or split the keys over several filters';
+const SPLIT = 'accept a higher rate, or split the keys over several filters';
 
-/* A row for each way to keep the keys */
+/* One row per structure */
 function allSizes() {
 	const { n, fpp, key } = wanted;
 	const bloom = bloomOf(n, fpp);
@@ -148,15 +148,15 @@ function allSizes() {
 	const exact = sizes.exactBytes(n, key);
 
 	return [
-		{ series: 'bloom', name: 'bloom', what: `a filter that can be merged; a key sets ${bloom.hashes} ${bloom.hashes === 1 ? 'bit' : 'bits'}`,
+		{ series: 'bloom', name: 'bloom', what: `can be merged; ${bloom.hashes} ${bloom.hashes === 1 ? 'bit' : 'bits'} set per key`,
 			bytes: bloom.bytes, problem: bloom.tooLarge ? TOO_LARGE : null },
-		{ series: 'cuckoo', name: 'cuckoo', what: `a filter that can delete; slots of ${cuckoo.slotBits} bits`,
+		{ series: 'cuckoo', name: 'cuckoo', what: `supports deleting keys; slots of ${cuckoo.slotBits} bits`,
 			bytes: cuckoo.bytes, problem: cuckoo.tooLarge ? TOO_LARGE : null },
 		refusal === null
-			? { series: 'index', name: 'filter index', what: 'a bloomfilter index, on disk, kept by the server', bytes: sizes.indexPlan(n, fpp).bytes }
+			? { series: 'index', name: 'filter index', what: 'a bloomfilter index, maintained by the server', bytes: sizes.indexPlan(n, fpp).bytes }
 			: { series: 'index', name: 'filter index', problem: refusal },
-		{ series: 'btree', name: 'btree', what: 'an index that also knows where the rows are', bytes: sizes.btreeBytes(n, key) },
-		{ series: 'exact', name: 'exact set', what: 'an array of all keys', bytes: exact,
+		{ series: 'btree', name: 'btree', what: 'an index that also locates rows', bytes: sizes.btreeBytes(n, key) },
+		{ series: 'exact', name: 'array', what: 'all keys, exact', bytes: exact,
 			problem: exact > 2 ** 30 ? 'too large: a value has at most 1 GB' : null },
 	];
 }
@@ -172,12 +172,12 @@ function showSizes() {
 	const compare = (series, name) => {
 		const factor = bytesOf(series) / bytesOf('bloom');
 
-		return factor >= 1.05 ? `${times(factor)} less than ${name}` : factor > 0.95 ? `as much as ${name}` : `${times(1 / factor)} more than ${name}`;
+		return `${name} takes ${factor > 0.95 && factor < 1.05 ? '' : `${times(factor)} `}as much`;
 	};
 
 	element('answer').replaceChildren(
-		`A bloom filter of ${keysInWords(wanted.n)} ${rows[0].problem ? 'would take' : 'takes'} `, make('b', {}, pretty(bytesOf('bloom'))),
-		`: ${compare('btree', 'a btree')}, ${compare('exact', 'the keys themselves')}.`);
+		`A bloom filter for ${keysInWords(wanted.n)} ${rows[0].problem ? 'would take' : 'takes'} `, make('b', {}, pretty(bytesOf('bloom'))),
+		`; ${compare('btree', 'a btree')}, ${compare('exact', 'an array of the keys')}.`);
 	element('sizes').replaceChildren(...rows.flatMap((row) => {
 		const head = make('th', { scope: 'row' }, make('b', {}, row.name), ' ');
 		const size = make('td', {}, row.bytes === undefined ? '–' : make('b', {}, pretty(row.bytes)));
@@ -198,13 +198,13 @@ function showSizes() {
 	}));
 	const { shared } = cuckooOf(wanted.n, wanted.fpp);
 	element('shared').textContent = shared < 1 ? ''
-		: `A cuckoo filter takes 9 bytes more for each key that it cannot tell from another: about ${digits(shared, 2)} keys here.`;
-	element('assumed').textContent = `A btree on ${sizes.KEYS[wanted.key].label} has ${sizes.KEYS[wanted.key].btree} bytes a key: ` +
-		'measured with pg_relation_size on PostgreSQL 15, a million different keys, just built. kB, MB and GB are 1024 of the one before.';
+		: `A cuckoo filter takes another 9 bytes for each key that collides with another: about ${digits(shared, 2)} keys here.`;
+	element('assumed').textContent = `A btree on ${sizes.KEYS[wanted.key].label} takes ${sizes.KEYS[wanted.key].btree} bytes per key: ` +
+		'measured with pg_relation_size on PostgreSQL 15, a million distinct keys, newly built. 1 kB is 1024 bytes.';
 }
 
 /* ----------------------------------------------------------------
- * The chart
+ * Chart
  * ----------------------------------------------------------------
  */
 
@@ -212,7 +212,7 @@ const SERIES = [
 	{ series: 'bloom', name: 'bloom', bits: (n, fpp) => bloomOf(n, fpp).bytes * 8 / n },
 	{ series: 'cuckoo', name: 'cuckoo', bits: (n, fpp) => cuckooOf(n, fpp).bytes * 8 / n },
 	{ series: 'index', name: 'filter index', bits: (n, fpp) => fpp >= sizes.INDEX_MIN_FPP && fpp <= sizes.INDEX_MAX_FPP ? sizes.indexPlan(n, fpp).bytes * 8 / n : undefined },
-	{ series: 'limit', name: 'least any filter can', bits: (n, fpp) => Math.log2(1 / fpp) },
+	{ series: 'limit', name: 'lower bound of any filter', bits: (n, fpp) => Math.log2(1 / fpp) },
 ];
 
 function draw(tag, attributes, text) {
@@ -231,9 +231,9 @@ const FPP_LAST = FPP_STEPS[FPP_STEPS.length - 1];
 const margin = { left: 34, right: 14, top: 10, bottom: 40 };
 
 /*
- * Some points take the processor of a phone 20 ms, the first time.  So they come a few
- * at a time, the chart as soon as all are there, and whoever moves a slider
- * meanwhile does not wait.
+ * On a phone, some points take 20 ms when they are computed for the first time.  So
+ * they are computed a few at a time, and the chart is drawn when all are known.
+ * Meanwhile, the sliders stay responsive.
  */
 let points = 0;
 let pending;
@@ -257,7 +257,7 @@ function drawChart() {
 	const width = chart.clientWidth;
 	const height = chart.clientHeight;
 	const lines = SERIES.map(({ series, bits }) => ({ series, at: FPP_STEPS.map((step) => [step, bits(n, step)]).filter(([, y]) => y !== undefined) }));
-	/* few keys in an index take a page: what is more than twice a cuckoo filter is left to the table */
+	/* an index takes at least a page: for few keys its line leaves the chart, and only the table shows it */
 	const highest = Math.max(...['bloom', 'cuckoo'].map((name) => Math.max(...lines.find(({ series }) => series === name).at.map(([, y]) => y))));
 	const unit = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000].find((step) => highest / step <= 7) ?? 1000;
 	const top = Math.ceil(highest / unit) * unit;
@@ -278,7 +278,7 @@ function drawChart() {
 		parts.push(draw('text', { x: x(value), y: height - margin.bottom + 18, 'text-anchor': decade === 9 ? 'end' : 'middle' },
 			decade <= 4 ? percent(value) : `1e-${decade}`));
 	}
-	parts.push(draw('text', { x: width - margin.right, y: height - 4, 'text-anchor': 'end' }, 'false positives'));
+	parts.push(draw('text', { x: width - margin.right, y: height - 4, 'text-anchor': 'end' }, 'false-positive rate'));
 	const inside = draw('clipPath', { id: 'inside' });
 	inside.append(draw('rect', { x: margin.left, y: margin.top - 6, width: width - margin.left - margin.right + 8, height: height - margin.top - margin.bottom + 8 }));
 	parts.push(inside);
@@ -305,7 +305,7 @@ function showLegend() {
 	}));
 }
 
-/* A click or a drag on the chart chooses the probability. */
+/* A click or a drag on the chart selects the rate. */
 function chooseOnChart(event) {
 	const box = chart.getBoundingClientRect();
 	const share = (event.clientX - box.left - margin.left) / (box.width - margin.left - margin.right);
@@ -326,21 +326,21 @@ function showSql() {
 	const refusal = indexRefuses();
 	const fixed = growing ? '' : ', growth => 0';
 	const agg = sizes.bloomPlan(n, fpp);
-	const kind = growing ? 'that grows' : 'of that size';
+	const kind = growing ? 'growing' : 'of fixed size';
 	const size = (plan, more = '') => plan.tooLarge ? `${TOO_LARGE}; ${SPLIT}` : pretty(plan.bytes) + more;
-	const full = ' when it has its keys';
+	const full = ' when full';
 	const statements = [
-		{ id: 'sql-index', what: `An index that is a filter: ${refusal ?? pretty(sizes.indexPlan(n, fpp).bytes)}`,
+		{ id: 'sql-index', what: `Index: ${refusal ?? pretty(sizes.indexPlan(n, fpp).bytes)}`,
 			sql: refusal === null ? `CREATE INDEX ON my_table USING bloomfilter (my_key) WITH (fpp = ${fpp}, capacity = ${n});` : null },
-		{ id: 'sql-agg', what: `The keys of a column as a bloom filter: ${size(agg)}`,
+		{ id: 'sql-agg', what: `Bloom filter from a column: ${size(agg)}`,
 			sql: agg.tooLarge ? null : `SELECT bloom_agg(my_key, ${n}, ${fpp}) FROM my_table;` },
-		{ id: 'sql-bloom', what: `An empty bloom filter ${kind}: ${size(bloom, full)}`,
+		{ id: 'sql-bloom', what: `Empty bloom filter, ${kind}: ${size(bloom, full)}`,
 			sql: bloom.tooLarge ? null : `SELECT bloom_new(${n}, ${fpp}${fixed});` },
-		{ id: 'sql-cuckoo', what: `An empty cuckoo filter ${kind}: ${size(cuckoo, full)}`,
+		{ id: 'sql-cuckoo', what: `Empty cuckoo filter, ${kind}: ${size(cuckoo, full)}`,
 			sql: cuckoo.tooLarge ? null : `SELECT cuckoo_new(${n}, ${fpp}${fixed});` },
 	];
 
-	/* the buttons stay, so that one keeps the focus while numbers change */
+	/* the buttons are kept, so that focus is not lost while numbers change */
 	for (const { id, what, sql } of statements) {
 		let block = element(id);
 
@@ -360,7 +360,7 @@ function showSql() {
 	}
 }
 
-/* A page from a file may not have a clipboard: then the text is selected, to be copied by hand. */
+/* A page opened from a file may not have a clipboard: then select the text, to be copied by hand. */
 async function copyText(code, button) {
 	try {
 		await navigator.clipboard.writeText(code.textContent);
@@ -379,9 +379,9 @@ async function copyText(code, button) {
 
 const fields = {
 	n: { steps: N_STEPS, parse: parseKeys, show: (n) => whole.format(n), words: keysInWords,
-		problem: `A number of keys from 1 to ${whole.format(sizes.MAX_CAPACITY)}, such as 250000, 10M or 1e6.` },
+		problem: `Enter a number of keys from 1 to ${whole.format(sizes.MAX_CAPACITY)}, such as 250000, 10M or 1e6.` },
 	fpp: { steps: FPP_STEPS, parse: parseFpp, show: percent, words: (fpp) => `${percent(fpp)}, ${oneIn(fpp)}`,
-		problem: 'A probability from 1e-12 to less than 1, such as 1 %, 0.01 or 1 in 100.' },
+		problem: 'Enter a rate from 1e-12 to less than 1, such as 1%, 0.01 or 1 in 100.' },
 };
 
 function setProblem(name, problem) {
@@ -389,7 +389,7 @@ function setProblem(name, problem) {
 	element(`${name}-error`).textContent = problem;
 }
 
-/* `typing` is the field that has the cursor: what is written there stays as it is. */
+/* `typing` is the field with the cursor, whose text is left alone. */
 function change(changes, typing) {
 	Object.assign(wanted, changes);
 	for (const [name, { steps, show, words }] of Object.entries(fields)) {
@@ -402,7 +402,7 @@ function change(changes, typing) {
 		slide.value = nearest(steps, wanted[name]);
 		slide.setAttribute('aria-valuetext', words(wanted[name]));
 	}
-	element('fpp-help').textContent = `${oneIn(wanted.fpp)} keys that were not added; fpp = ${wanted.fpp}`;
+	element('fpp-help').textContent = `${oneIn(wanted.fpp)} absent keys; fpp = ${wanted.fpp}`;
 	element('key').value = wanted.key;
 	element('growing').checked = wanted.growing;
 	showSizes();
@@ -412,11 +412,11 @@ function change(changes, typing) {
 	try {
 		history.replaceState(null, '', `#n=${wanted.n}&fpp=${wanted.fpp}&key=${wanted.key}${wanted.growing ? '&growing' : ''}`);
 	} catch {
-		/* browsers limit how often that may be done */
+		/* browsers limit the rate of such calls */
 	}
 }
 
-/* An address such as filter.html#n=1000000&fpp=0.01 opens the page with these numbers. */
+/* An address such as filter.html#n=1000000&fpp=0.01 sets the input. */
 function changeFromAddress() {
 	const given = new URLSearchParams(location.hash.slice(1));
 	const key = given.get('key');
@@ -460,7 +460,7 @@ function startSizes() {
 }
 
 /* ----------------------------------------------------------------
- * A filter
+ * Testing a filter for keys
  * ----------------------------------------------------------------
  */
 
@@ -472,7 +472,7 @@ const BINARY_COPY = [...'PGCOPY\n'].map((c) => c.charCodeAt(0)).concat(0xFF, 0x0
 
 const startsWith = (bytes, start) => start.every((byte, i) => bytes[i] === byte);
 
-/* The one value in a file of binary COPY */
+/* The only value of a binary COPY file */
 function fromBinaryCopy(bytes) {
 	const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 
@@ -481,16 +481,16 @@ function fromBinaryCopy(bytes) {
 		const length = view.getInt32(row + 2);
 
 		if (view.getInt16(row) !== 1 || length < 0 || view.getInt16(row + 6 + length) !== -1)
-			throw new reader.FilterError('this binary COPY does not consist of one filter');
+			throw new reader.FilterError('the binary COPY does not contain exactly one filter');
 		return bytes.subarray(row + 6, row + 6 + length);
 	} catch (error) {
-		throw error instanceof RangeError ? new reader.FilterError('this binary COPY ends too early, or is none of one filter') : error;
+		throw error instanceof RangeError ? new reader.FilterError('the binary COPY is truncated, or does not contain exactly one filter') : error;
 	}
 }
 
 function fromHex(text) {
 	if (!/^(?:[0-9a-f]{2})*$/i.test(text))
-		throw new reader.FilterError('after \\x come pairs of hexadecimal digits');
+		throw new reader.FilterError('\\x must be followed by pairs of hexadecimal digits');
 	const bytes = new Uint8Array(text.length / 2);
 
 	for (let i = 0; i < bytes.length; i++)
@@ -498,14 +498,14 @@ function fromHex(text) {
 	return bytes;
 }
 
-/* A filter's text, also in quotes or broken into lines, or the text of its bytea */
+/* The text of a filter, also in quotes or with line breaks, or the text of its bytea */
 function filterOfText(text) {
 	const bare = text.replace(/\s+/g, '').replace(/^'(.*)'$/, '$1');
 
 	return reader.Filter.parse(bare.startsWith('\\x') ? fromHex(bare.slice(2)) : bare);
 }
 
-/* Bytes of a file: those of a filter, binary COPY, or text */
+/* The contents of a file: bytes of a filter, binary COPY, or text */
 function filterOfBytes(bytes) {
 	if (startsWith(bytes, BINARY_COPY))
 		return reader.Filter.parse(fromBinaryCopy(bytes));
@@ -522,7 +522,7 @@ function filterOfBytes(bytes) {
 
 let opened = null;
 
-/* Types that a key of the class can be written as, and an example */
+/* The types in which keys of a class can be entered, with an example */
 const TYPES = {
 	integer: [['bigint', 'integer', '42']],
 	text: [['text', 'text', 'some text']],
@@ -534,9 +534,9 @@ const TYPES = {
 	timestamp: [['timestamp', 'timestamp', '2026-02-28 12:34:56.789']],
 	timestamptz: [['timestamptz', 'timestamp with time zone', '2026-02-28 12:34:56.789+01']],
 };
-const HASH = ['hash', 'numbers of bloom_hash(key)', '-8276789315993482060'];
+const HASH = ['hash', 'hashes from bloom_hash(key)', '-8276789315993482060'];
 
-/* A line that the user wrote, as the reader wants a key of this type */
+/* The input of a line as a key of this type, for the reader */
 function keyOfLine(line, type) {
 	const text = line.trim();
 	const refuse = (what) => { throw new reader.FilterError(`"${text}" is not ${what}`); };
@@ -569,7 +569,7 @@ function keyOfLine(line, type) {
 	}
 }
 
-/* [class of the verdict, words] */
+/* [CSS class of the result, its text] */
 function ask(line, type) {
 	try {
 		const key = keyOfLine(line, type);
@@ -582,8 +582,8 @@ function ask(line, type) {
 		else
 			copies = opened.kind === 'cuckoo' ? opened.count(key, type) : opened.contains(key, type) ? 1 : 0;
 		if (copies === 0)
-			return ['no', 'certainly not'];
-		return ['yes', copies === 255 ? 'probably, 255 times or more' : copies > 1 ? `probably, ${copies} times` : 'probably'];
+			return ['no', 'definitely absent'];
+		return ['yes', copies === 255 ? 'possibly present, 255 or more copies' : copies > 1 ? `possibly present, ${copies} copies` : 'possibly present'];
 	} catch (error) {
 		if (error instanceof reader.FilterError)
 			return ['bad', error.message];
@@ -605,8 +605,8 @@ function showAnswers() {
 		counts[verdict]++;
 		return make('tr', {}, make('th', { scope: 'row', className: 'mono' }, line), make('td', {}, make('span', { className: `verdict ${verdict}` }, words)));
 	}));
-	element('verdict').textContent = lines.length === 0 ? 'No key asked for yet'
-		: [`${counts.yes} probably`, `${counts.no} certainly not`, ...(counts.bad > 0 ? [`${counts.bad} cannot be asked for`] : []),
+	element('verdict').textContent = lines.length === 0 ? 'No keys entered'
+		: [`${counts.yes} possibly present`, `${counts.no} definitely absent`, ...(counts.bad > 0 ? [`${counts.bad} invalid`] : []),
 			...(lines.length > MOST_LINES ? [`only the first ${whole.format(MOST_LINES)} of ${whole.format(lines.length)} lines`] : [])].join(', ');
 }
 
@@ -614,8 +614,8 @@ function describeType() {
 	const type = element('type').value;
 	const [, , example] = [...Object.values(TYPES).flat(), HASH].find(([name]) => name === type) ?? HASH;
 
-	element('keys-help').textContent = type === 'hash' ? 'The server makes these numbers of keys of any type: SELECT bloom_hash(key)'
-		: `For example ${example}${type === 'text' ? '; blanks at its end do not count, as in the server' : ''}`;
+	element('keys-help').textContent = type === 'hash' ? 'Hashes computed by the server, for keys of any type: SELECT bloom_hash(key)'
+		: `For example ${example}${type === 'text' ? '; trailing spaces are ignored, as on the server' : ''}`;
 	showAnswers();
 }
 
@@ -625,11 +625,11 @@ function showFilter() {
 	const before = element('type').value;
 	const facts = [
 		['kind', stats.kind],
-		['keys of class', stats.keyClass ?? 'none yet'],
-		['different keys, about', whole.format(stats.cardinality)],
-		['made for', keysInWords(stats.capacity)],
-		['false positives now', stats.fpp === 0 ? 'none' : percent(stats.fpp)],
-		['made for at most', percent(stats.targetFpp)],
+		['key class', stats.keyClass ?? 'none yet'],
+		['distinct keys (estimate)', whole.format(stats.cardinality)],
+		['capacity', keysInWords(stats.capacity)],
+		['false-positive rate', stats.fpp === 0 ? 'none' : percent(stats.fpp)],
+		['target rate', percent(stats.targetFpp)],
 		['size', `${pretty(stats.bytes)}`],
 		stats.kind === 'bloom' ? ['layers', stats.maxLayers === null ? String(stats.layers) : `${stats.layers} of ${stats.maxLayers}, rotating`] : ['growth', String(stats.growth)],
 	];
@@ -642,7 +642,7 @@ function showFilter() {
 	describeType();
 }
 
-/* `open` gives a filter, or throws */
+/* `open` returns a filter, or throws */
 function openFilter(open) {
 	element('problem').textContent = '';
 	try {
@@ -654,7 +654,7 @@ function openFilter(open) {
 		element('opened').hidden = true;
 		if (!(error instanceof reader.FilterError))
 			throw error;
-		element('problem').textContent = `This is not a filter that can be read: ${error.message}.`;
+		element('problem').textContent = `The filter cannot be read: ${error.message}.`;
 	}
 }
 
@@ -679,8 +679,8 @@ async function openFile(file) {
 }
 
 /*
- * Some ways to enter text, such as dictation, raise an event for each line of it.  The work
- * is done once, after the last.
+ * Some input methods, such as dictation, raise one event per line.  The work is done
+ * once, after the last event.
  */
 function afterwards(work) {
 	let due = false;
@@ -722,9 +722,9 @@ async function startAsking() {
 	element('file').addEventListener('change', (event) => {
 		if (event.target.files.length > 0)
 			openFile(event.target.files[0]);
-		event.target.value = '';	/* the same file can be opened again */
+		event.target.value = '';	/* so that the same file can be opened again */
 	});
-	/* a file that is dropped beside the zone must not replace the page */
+	/* a file dropped outside the zone must not replace the page */
 	addEventListener('dragover', (event) => {
 		event.preventDefault();
 		drop.classList.toggle('over', drop.contains(event.target));
@@ -750,7 +750,7 @@ async function startAsking() {
 		element('problem').textContent = `This browser cannot run XXH3: ${error.message}`;
 		return;
 	}
-	if (field.value.trim() !== '')		/* kept by the browser over a reload */
+	if (field.value.trim() !== '')		/* restored by the browser after a reload */
 		field.dispatchEvent(new Event('input'));
 }
 

@@ -1,6 +1,6 @@
 /*
  * picture.mjs FILE.png
- *		The upper part of docs/filter.html as a picture, for README.md.
+ *		A screenshot of the upper part of docs/filter.html, for README.md.
  *
  *	npm ci && node picture.mjs ../../docs/filter.png && pngquant --force --ext .png --strip ../../docs/filter.png
  */

@@ -1,15 +1,15 @@
 /*
  * sizes.js
- *		What filters cost, by the formulas of the server.
+ *		Sizes of filters, computed with the server's formulas.
  *
  * A port of src/core/geometry.c, growth.c, table.c, of the sizes in format.c and
- * of the first layer in src/index/growth.c; names are the same, and the reasons
- * are there.  Both sides use nothing but + - * / on doubles, in the same order,
- * so the results are equal to the byte, which readers/page/test.mjs holds
- * against bloom_plan, cuckoo_plan and real indexes.
+ * of the first layer in src/index/layers.c.  Names are the same; the C files give the
+ * reasons.  Both implementations use only + - * / on doubles, in the same order, so
+ * the sizes are exactly equal.  readers/page/test.mjs compares them with bloom_plan,
+ * cuckoo_plan and real indexes.
  *
- * Numbers stay below 2^53: the most keys, 2^40, times 4 groups times 1024.  So a
- * double takes the place of uint64_t; shifts and masks become division.
+ * Numbers stay below 2^53: at most 2^40 keys, times 4 groups, times 1024.  So a
+ * double replaces uint64_t, and division replaces shifts and masks.
  */
 
 export const MAX_CAPACITY = 2 ** 40;
@@ -29,7 +29,7 @@ const FOLDABLE_LINES = 256;
 const LOOSEST_FPP = 0.7;
 
 /* ----------------------------------------------------------------
- * Lines of bits: src/core/geometry.c
+ * Lines: src/core/geometry.c
  * ----------------------------------------------------------------
  */
 
@@ -117,7 +117,7 @@ function largestLoad(fpp, groups, probes) {
 
 const solved = new Map();
 
-/* The best number of probes and its load: some milliseconds, hence kept. */
+/* The best number of probes and its load.  Cached, because it takes some milliseconds. */
 function solveLoad(fpp, groups) {
 	const name = `${fpp} ${groups}`;
 	let best = solved.get(name);
@@ -176,17 +176,17 @@ function shapeFor(capacity, fpp) {
 }
 
 /* ----------------------------------------------------------------
- * A first layer with room for others: src/core/growth.c
+ * First layer of a growing filter: src/core/growth.c
  * ----------------------------------------------------------------
  */
 
-/* Six standard deviations more than the capacity, in quarters of its root. */
+/* The capacity and six standard deviations, which are given in quarters of its root. */
 function fullKeys(capacity, shape) {
 	const quarters = [24, 24, 12, 10, 9, 8, 7, 7];
 	const bits = shape.groups * shape.probes;
 	let root = Math.floor(Math.sqrt(capacity));
 
-	/* the integer root, whatever the browser's sqrt rounds to */
+	/* the integer root, independent of the rounding of the browser's sqrt */
 	while (root * root > capacity)
 		root--;
 	while ((root + 1) * (root + 1) <= capacity)
@@ -201,7 +201,7 @@ function growingShape(capacity, fpp) {
 }
 
 /* ----------------------------------------------------------------
- * Tables of slots: src/core/table.c
+ * Cuckoo tables: src/core/table.c
  * ----------------------------------------------------------------
  */
 
@@ -234,20 +234,20 @@ const LENGTH_WORD = 4;
 const WIDE_BYTES = 2048;
 const SIZE_CODE_HEADER = 60;
 
-/* Size of a filter with one layer of such contents, length word included. */
+/* Size of a filter whose only layer has contents of this size, length word included. */
 function filterBytes(contents, sizeCode) {
 	const narrow = HEADER_BYTES + LENGTH_WORD + contents;
 
 	if (narrow < WIDE_BYTES)
 		return narrow;
 
-	/* the header takes a line; then the next size with the right remainder */
+	/* the header takes a line; round up to the next size with the right remainder */
 	const size = LINE_BYTES + contents;
 
 	return size + (sizeCode + LINE_BYTES - size % LINE_BYTES) % LINE_BYTES;
 }
 
-/* What the size of a wide filter of integers says about its shape. */
+/* The size code of a wide filter of integers, which encodes its shape. */
 function sizeCode({ groups, probes }) {
 	const firstProbes = [1, 4, 5, 6];
 	const firstCode = [0, 8, 13, 17];
@@ -257,7 +257,7 @@ function sizeCode({ groups, probes }) {
 	return (firstCode[groups - 1] + probes - firstProbes[groups - 1]) * 3;
 }
 
-/* `needed` is what the server compares with the largest size, and names in its error. */
+/* `needed` is the size that the server compares with the limit and reports in its error. */
 function plan(words, sizeCode, more) {
 	const needed = words * 8 + 2 * LINE_BYTES;
 
@@ -268,19 +268,19 @@ function bloomOfShape(shape) {
 	return plan(shape.words, sizeCode(shape), { head: 0, shown: { hashes: shape.groups * shape.probes } });
 }
 
-/* bloom_plan(capacity, fpp): also of bloom_agg, and of bloom_new with growth => 0 */
+/* bloom_plan(capacity, fpp), which also applies to bloom_agg and to bloom_new with growth => 0 */
 export function bloomPlan(capacity, fpp) {
 	return bloomOfShape(shapeFor(capacity, fpp));
 }
 
-/* A filter of bloom_new(capacity, fpp), which can grow, once it holds `capacity` keys */
+/* A growing filter, bloom_new(capacity, fpp), when it holds `capacity` keys */
 export function bloomGrowing(capacity, fpp) {
 	return bloomOfShape(growingShape(capacity, fpp));
 }
 
 /*
- * cuckoo_plan(capacity, fpp, growth), and `shared`, what that leaves out: about how many of
- * the keys have the number of another one.  They are kept in a list, for 9 bytes each.
+ * cuckoo_plan(capacity, fpp, growth), and `shared`, which the plan leaves out: the estimated
+ * number of keys that have the number of another key.  Each takes 9 bytes in a list.
  */
 export function cuckooPlan(capacity, fpp, growth) {
 	const table = tableFor(capacity, fpp, growth);
@@ -291,7 +291,7 @@ export function cuckooPlan(capacity, fpp, growth) {
 }
 
 /* ----------------------------------------------------------------
- * The index: src/index/growth.c
+ * Index: src/index/layers.c
  * ----------------------------------------------------------------
  */
 
@@ -299,7 +299,7 @@ const PAGE_BYTES = 8192;
 const PAGE_LINES = (PAGE_BYTES - LINE_BYTES) / LINE_BYTES;
 const KNOWN_SHARE = 3.0 / 4;
 
-/* CREATE INDEX ... USING bloomfilter ... WITH (capacity, fpp): the file, metapage included */
+/* CREATE INDEX ... USING bloomfilter ... WITH (capacity, fpp): size of the file, metapage included */
 export function indexPlan(capacity, fpp) {
 	const { probes, load } = solveLoad(fpp * KNOWN_SHARE, 1);
 	const pageKeys = Math.max(Math.floor(PAGE_LINES * load / LOAD_UNIT), 1);
@@ -309,14 +309,14 @@ export function indexPlan(capacity, fpp) {
 }
 
 /* ----------------------------------------------------------------
- * What a filter is compared with
+ * Structures to compare with
  * ----------------------------------------------------------------
  */
 
 /*
- * `element` is the size of a key in an array, exact.  `btree` was measured with
- * pg_relation_size: bytes a key of a btree on a million different keys, just
- * built by PostgreSQL 15.  The tests measure again.
+ * `element` is the exact size of a key in an array.  `btree` is the size per key of a
+ * newly built btree on a million distinct keys, measured with pg_relation_size on
+ * PostgreSQL 15.  The tests repeat the measurement.
  */
 export const KEYS = {
 	bigint: { label: 'bigint', element: 8, btree: 22.49 },
@@ -325,14 +325,14 @@ export const KEYS = {
 	text36: { label: 'text of 36 characters', element: 40, btree: 59.06 },
 };
 
-/* A metapage, pages of keys, and above several of them a root */
+/* A metapage, the pages of keys, and a root if there are several */
 export function btreeBytes(capacity, key) {
 	const pages = Math.max(Math.ceil(capacity * KEYS[key].btree / PAGE_BYTES), 1);
 
 	return (1 + pages + (pages > 1 ? 1 : 0)) * PAGE_BYTES;
 }
 
-/* An array of all keys, the smallest exact set that SQL has; its header takes 24 bytes */
+/* An array of all keys, the smallest exact set in SQL; its header takes 24 bytes */
 export function exactBytes(capacity, key) {
 	return 24 + capacity * KEYS[key].element;
 }

@@ -1,10 +1,10 @@
 /*
  * test.mjs FOLDER [TEST...]
- *		Use docs/filter.html in Chromium, and compare what it says with the server.
+ *		Use docs/filter.html in Chromium, and compare its results with the server's.
  *
- * test/page runs this beside a throwaway server.  FOLDER has expected.jsonl, what
- * the server said to test.sql, and one filter in files of several forms.
- * TESTs are names of functions below; all of them if none is given.
+ * test/page runs this with a throwaway server.  FOLDER contains expected.jsonl, the
+ * output of test.sql, and one filter in files of several forms.
+ * TESTs are names of functions below; the default is all of them.
  */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
@@ -18,14 +18,14 @@ const expected = readFileSync(`${folder}/expected.jsonl`, 'utf8').split('\n').fi
 const expectedOf = (test) => {
 	const found = expected.filter((line) => line.test === test);
 
-	assert.ok(found.length > 0, `the server said something about ${test}`);
+	assert.ok(found.length > 0, `expected.jsonl has results for ${test}`);
 	return found;
 };
 const address = `file://${fileURLToPath(new URL('../../docs/filter.html', import.meta.url))}`;
 const psql = (sql) => execFileSync('psql', ['-XAtq', '-v', 'ON_ERROR_STOP=1', '-c', sql], { encoding: 'utf8' }).trim();
 
 /* ----------------------------------------------------------------
- * The formulas
+ * Formulas
  * ----------------------------------------------------------------
  */
 
@@ -51,14 +51,14 @@ function testFormulas() {
 	for (const { n, key, exact, btree } of expectedOf('exact')) {
 		if (exact !== null)
 			assert.equal(sizes.exactBytes(n, key), exact, `array of ${n} keys, ${key}`);
-		/* it is measured: within a hundredth and a page */
+		/* measured: within 1% or a page */
 		assert.ok(Math.abs(sizes.btreeBytes(n, key) - btree) <= Math.max(8192, btree / 100), `btree on ${n} keys, ${key}: ${sizes.btreeBytes(n, key)}, measured ${btree}`);
 	}
-	console.log(`${plans.length * 3} plans, ${expectedOf('growing').length} growing filters and ${expectedOf('index').length} indexes have exactly the bytes that the page says`);
+	console.log(`${plans.length * 3} plans, ${expectedOf('growing').length} growing filters and ${expectedOf('index').length} indexes have exactly the sizes that the page computes`);
 }
 
 /* ----------------------------------------------------------------
- * The page
+ * Page
  * ----------------------------------------------------------------
  */
 
@@ -67,11 +67,11 @@ const browser = await chromium.launch({
 	args: ['--no-sandbox', '--disable-gpu', '--disable-background-networking', '--disable-component-update'],
 });
 
-/* A page that must not log anything, raise an error or ask the network for something */
+/* A page that must not log anything, raise an error or use the network */
 async function openPage(options = {}, hash = '') {
 	const page = await browser.newPage({ viewport: { width: 1000, height: 900 }, ...options });
 
-	page.setDefaultTimeout(120000);		/* a machine may be busy */
+	page.setDefaultTimeout(120000);		/* for busy machines */
 	page.on('console', (message) => assert.fail(`console: ${message.text()}`));
 	page.on('pageerror', (error) => assert.fail(`error in the page: ${error.stack}`));
 	page.on('request', (request) => assert.ok(/^(file:\/\/.*\/docs\/filter\.html|data:)/.test(request.url()), `request of ${request.url()}`));
@@ -83,11 +83,11 @@ async function openPage(options = {}, hash = '') {
 const type = async (page, field, text) => {
 	await page.locator(field).selectText();
 	await page.keyboard.insertText(text);
-	await page.evaluate(() => new Promise((done) => setTimeout(done)));		/* timers of the page come first */
+	await page.evaluate(() => new Promise((done) => setTimeout(done)));		/* after the timers of the page */
 };
 const textOf = (page, selector) => page.locator(selector).textContent();
 
-/* What the page shows: { bloom: bytes, ... }, undefined where there is none */
+/* The sizes shown: { bloom: bytes, ... }, undefined where there is none */
 const shown = (page) => page.evaluate(() => Object.fromEntries([...document.querySelectorAll('#sizes tr:not(.bars)')].map((row) => {
 	const bytes = row.querySelector('td').dataset.bytes;
 
@@ -118,7 +118,7 @@ async function testTyping(page) {
 	}
 	assert.ok(tooLarge > 0 && tooLarge < plans.length);
 
-	/* as people write numbers */
+	/* numbers as people type them */
 	for (const [text, n] of [['250000', 250000], ['1,000,000', 1e6], ['1_000_000', 1e6], ['10M', 1e7], ['2.5 million', 2.5e6], ['1e6', 1e6], [' 7 ', 7], ['3k', 3000]]) {
 		await type(page, '#n', text);
 		assert.equal((await shown(page)).exact, 24 + 8 * n, text);
@@ -127,7 +127,7 @@ async function testTyping(page) {
 		await type(page, '#fpp', text);
 		assert.match(await textOf(page, '#sql-bloom pre'), new RegExp(`, ${fpp.replace('.', '\\.')}[,)]`), text);
 	}
-	/* what is no number is said to be none, and the last good one stays */
+	/* invalid numbers are reported, and the last valid one stays in effect */
 	for (const [field, wrong, good] of [['n', ['', '0', '-1', '1.5', 'many', '2e12', '1 2 x'], '3k'], ['fpp', ['', '0', '1', '100 %', '1e-13', '-0.1', 'few'], '1e-7']]) {
 		for (const text of wrong) {
 			const before = await shown(page);
@@ -144,10 +144,10 @@ async function testTyping(page) {
 }
 
 async function testSliders(page) {
-	const [n, fpp] = [page.getByRole('slider', { name: 'Keys' }), page.getByRole('slider', { name: 'False positives' })];
+	const [n, fpp] = [page.getByRole('slider', { name: 'Keys' }), page.getByRole('slider', { name: 'False-positive rate' })];
 	let before = 0;
 
-	/* from end to end by keyboard: each step is another number, and the sizes only grow */
+	/* from end to end by keyboard: each step is a different number, and the sizes only grow */
 	await page.locator('#growing').setChecked(false);
 	await type(page, '#fpp', '1 %');
 	await n.focus();
@@ -166,7 +166,7 @@ async function testSliders(page) {
 	await type(page, '#n', '1M');
 	await fpp.focus();
 	await page.keyboard.press('Home');
-	assert.equal(await page.locator('#fpp').inputValue(), '50 %');
+	assert.equal(await page.locator('#fpp').inputValue(), '50%');
 	before = 0;
 	for (let value = 0.5; value > 1.01e-9;) {
 		const { bloom, cuckoo, index } = await shown(page);
@@ -183,22 +183,22 @@ async function testSliders(page) {
 	/* by mouse */
 	const box = await fpp.boundingBox();
 	await page.mouse.click(box.x + box.width / 2, box.y + box.height / 2);
-	assert.match(await page.locator('#fpp').inputValue(), /^0\.00[12]\d*6? %$/);
-	/* on the chart: its left end is 50 %, its right end 1e-9 */
+	assert.match(await page.locator('#fpp').inputValue(), /^0\.00[12]\d*6?%$/);
+	/* on the chart: its left end is 50%, its right end 1e-9 */
 	await page.locator('#chart').scrollIntoViewIfNeeded();
 	const chart = await page.locator('#chart').boundingBox();
 	await page.mouse.move(chart.x + 36, chart.y + 80);
 	await page.mouse.down();
-	assert.equal(await page.locator('#fpp').inputValue(), '50 %');
+	assert.equal(await page.locator('#fpp').inputValue(), '50%');
 	await page.mouse.move(chart.x + chart.width - 14, chart.y + 80, { steps: 5 });
 	await page.mouse.up();
 	assert.match(await textOf(page, '#fpp-help'), /fpp = 1e-9$/);
-	/* there is a line for each series, and a dot on each but the index, which is not that strict */
+	/* one line per series, and a dot on each except the index, which does not support this rate */
 	assert.equal(await page.locator('#chart path').count(), 4);
 	assert.equal(await page.locator('#chart circle').count(), 3);
 }
 
-/* The SQL as it stands there makes what the page says. */
+/* The SQL creates filters and indexes of the sizes shown. */
 async function testSql(page) {
 	const full = (sql, kind) => JSON.parse(psql(`SELECT to_jsonb(s) FROM (${sql.replace(/;$/, '')}) x(f), ${kind}_stats(${kind}_add_all(f, (SELECT array_agg(my_key) FROM my_table))) s`));
 
@@ -210,11 +210,11 @@ async function testSql(page) {
 			const { bloom, cuckoo, index } = await shown(page);
 
 			assert.equal(full(await textOf(page, '#sql-bloom pre'), 'bloom').bytes, bloom, `bloom_new, ${fpp}, ${grows}`);
-			/* keys that share a number are in a list, which cuckoo_plan cannot know */
+			/* keys that share a number are in a list, which cuckoo_plan does not include */
 			const { bytes, listed, slot_bits: slotBits } = full(await textOf(page, '#sql-cuckoo pre'), 'cuckoo');
 			const more = Number(/about ([\d,.]+) keys/.exec(await textOf(page, '#shared'))?.[1].replaceAll(',', '') ?? 0);
-			assert.ok(bytes >= cuckoo && bytes <= cuckoo + 9 * listed + 70, `cuckoo_new, ${fpp}, ${grows}: ${bytes} bytes with ${listed} in the list, shown are ${cuckoo}`);
-			assert.ok(Math.abs(listed - more) <= 5 * Math.sqrt(more) + 0.05 * more + 5, `cuckoo_new, ${fpp}, ${grows}: ${listed} keys share a number, expected were ${more}`);
+			assert.ok(bytes >= cuckoo && bytes <= cuckoo + 9 * listed + 70, `cuckoo_new, ${fpp}, ${grows}: ${bytes} bytes with ${listed} in the list, the page shows ${cuckoo}`);
+			assert.ok(Math.abs(listed - more) <= 5 * Math.sqrt(more) + 0.05 * more + 5, `cuckoo_new, ${fpp}, ${grows}: ${listed} keys share a number, the page shows ${more}`);
 			assert.ok((await textOf(page, 'tr.cuckoo th')).includes(`slots of ${slotBits} bits`));
 			const made = (await textOf(page, '#sql-index pre')).replace('INDEX ON', 'INDEX pasted ON');
 			assert.equal(Number(psql(`BEGIN; ${made} SELECT pg_relation_size('pasted'); ROLLBACK`)), index, `CREATE INDEX, ${fpp}`);
@@ -222,16 +222,16 @@ async function testSql(page) {
 				assert.equal(Number(psql(`SELECT bytes FROM (${(await textOf(page, '#sql-agg pre')).replace(/;$/, '')}) x(f), bloom_stats(f)`)), bloom, `bloom_agg, ${fpp}`);
 		}
 	}
-	/* copied by the button, pasted into the next best field */
+	/* copied by the button, pasted into a field */
 	for (const id of ['index', 'agg', 'bloom', 'cuckoo']) {
 		await page.locator(`#sql-${id} button`).click();
 		await page.locator(`#sql-${id} button`, { hasText: 'Copied' }).waitFor();
-		await page.locator('#clear').click();		/* the cursor is in the field then */
+		await page.locator('#clear').click();		/* puts the cursor into the field */
 		await page.keyboard.press('Control+v');
 		assert.equal(await page.locator('#filter').inputValue(), await textOf(page, `#sql-${id} pre`));
 	}
 	await page.locator('#clear').click();
-	console.log('the SQL makes filters of the bytes that the page says');
+	console.log('the SQL creates filters of the sizes shown');
 }
 
 async function testAddress(page) {
@@ -240,21 +240,21 @@ async function testAddress(page) {
 	assert.match(address, /^#n=20000&fpp=0\.0002&key=bigint$/);
 	const other = await openPage({}, '#n=3000000&fpp=0.002&key=text36&growing');
 	assert.deepEqual([await other.locator('#n').inputValue(), await other.locator('#fpp').inputValue(), await other.locator('#key').inputValue(), await other.locator('#growing').isChecked()],
-		['3,000,000', '0.2 %', 'text36', true]);
+		['3,000,000', '0.2%', 'text36', true]);
 	assert.equal((await shown(other)).exact, 24 + 40 * 3e6);
 	await other.locator('#key').selectOption('uuid');
 	assert.equal((await shown(other)).exact, 24 + 16 * 3e6);
-	assert.match(await textOf(other, '#assumed'), /uuid has 31\.56 bytes/);
+	assert.match(await textOf(other, '#assumed'), /uuid takes 31\.56 bytes/);
 	await other.close();
 	const strange = await openPage({}, '#n=<b>&fpp=7&key=constructor');
 	assert.equal(await strange.locator('#n').inputValue(), '1,000,000');
 	await strange.close();
 }
 
-/* What the page answers: [[key, class, words], ...] */
+/* The results shown: [[key, CSS class, text], ...] */
 const answers = (page) => page.evaluate(() => [...document.querySelectorAll('#answers tr')].map((row) => [row.cells[0].textContent, row.cells[1].firstChild.className.replace('verdict ', ''), row.cells[1].textContent]));
 
-const inWords = (copies) => copies === 0 ? 'certainly not' : copies === 1 ? 'probably' : copies === 255 ? 'probably, 255 times or more' : `probably, ${copies} times`;
+const inWords = (copies) => copies === 0 ? 'definitely absent' : copies === 1 ? 'possibly present' : copies === 255 ? 'possibly present, 255 or more copies' : `possibly present, ${copies} copies`;
 
 async function testAsking(page) {
 	let asked = 0;
@@ -264,10 +264,10 @@ async function testAsking(page) {
 		assert.equal(await textOf(page, '#problem'), '', name);
 		const facts = Object.fromEntries(await page.evaluate(() => [...document.querySelectorAll('#facts div')].map((fact) => [fact.firstChild.textContent, fact.lastChild.textContent])));
 		assert.equal(facts.kind, kind, name);
-		assert.equal(facts['keys of class'], stats.key_class ?? 'none yet', name);
-		assert.equal(Number(facts['different keys, about'].replaceAll(',', '')), stats.cardinality, name);
-		const shownFpp = facts['false positives now'] === 'none' ? 0 : parseFloat(facts['false positives now']) / 100;
-		assert.ok(Math.abs(shownFpp - stats.fpp) <= 1e-3 * stats.fpp, `${name}: false positives ${shownFpp}, the server says ${stats.fpp}`);
+		assert.equal(facts['key class'], stats.key_class ?? 'none yet', name);
+		assert.equal(Number(facts['distinct keys (estimate)'].replaceAll(',', '')), stats.cardinality, name);
+		const shownFpp = facts['false-positive rate'] === 'none' ? 0 : parseFloat(facts['false-positive rate']) / 100;
+		assert.ok(Math.abs(shownFpp - stats.fpp) <= 1e-3 * stats.fpp, `${name}: false-positive rate ${shownFpp}, on the server ${stats.fpp}`);
 
 		const types = await page.locator('#type option').evaluateAll((options) => options.map((option) => option.value));
 		if (keyType === 'numeric')
@@ -276,16 +276,16 @@ async function testAsking(page) {
 			await page.locator('#type').selectOption(keyType);
 			await type(page, '#keys', keys.join('\n'));
 			assert.deepEqual(await answers(page), keys.map((key, i) => [key, says[i] > 0 ? 'yes' : 'no', inWords(says[i])]), name);
-			assert.equal(await textOf(page, '#verdict'), `${says.filter((n) => n > 0).length} probably, ${says.filter((n) => n === 0).length} certainly not`, name);
+			assert.equal(await textOf(page, '#verdict'), `${says.filter((n) => n > 0).length} possibly present, ${says.filter((n) => n === 0).length} definitely absent`, name);
 			asked += keys.length;
 		}
-		/* the same by the numbers that the server makes of keys */
+		/* the same by hashes computed by the server */
 		await page.locator('#type').selectOption('hash');
 		await type(page, '#keys', hashes.join('\n'));
 		assert.deepEqual((await answers(page)).map(([, verdict]) => verdict), says.map((n) => n > 0 ? 'yes' : 'no'), `${name}, by hash`);
 		asked += keys.length;
 	}
-	/* keys that are none of that type are said to be so, each by itself */
+	/* invalid keys are reported one by one */
 	for (const [filterName, keyType, line] of [['a list of integers', 'bigint', '1.5'], ['a list of integers', 'bigint', '9223372036854775808'], ['uuid', 'uuid', 'no uuid'], ['dates', 'date', '2026-02-30'],
 		['bytea', 'bytea', 'abc'], ['boolean', 'boolean', 'perhaps'], ['double precision', 'double precision', '1e999'], ['timestamptz', 'timestamptz', '2026-01-01 00:00:00']]) {
 		const { filter, keys } = expectedOf('ask').find(({ name }) => name === filterName);
@@ -295,9 +295,9 @@ async function testAsking(page) {
 		await type(page, '#keys', `${keys[0]}\n${line}\n\n`);
 		const found = await answers(page);
 		assert.deepEqual(found.map(([, verdict]) => verdict), ['yes', 'bad'], line);
-		assert.match(await textOf(page, '#verdict'), /^1 probably, 0 certainly not, 1 cannot be asked for$/);
+		assert.match(await textOf(page, '#verdict'), /^1 possibly present, 0 definitely absent, 1 invalid$/);
 	}
-	/* a key is text, whatever it looks like */
+	/* a key is shown as text, even if it looks like HTML */
 	const { filter } = expectedOf('ask').find(({ name }) => name === 'text');
 	await type(page, '#filter', filter);
 	await type(page, '#keys', '<img src=x onerror=alert(1)>');
@@ -307,16 +307,16 @@ async function testAsking(page) {
 	await type(page, '#filter', `  '${filter.replace(/(.{76})/g, '$1\n')}'\n`);
 	assert.equal(await textOf(page, '#problem'), '', 'in quotes, with line breaks');
 
-	/* the example is what the server makes, and works */
+	/* the example is the filter that the server creates, and works */
 	await page.locator('#example').click();
 	assert.equal(await page.locator('#filter').inputValue(), expectedOf('example')[0].filter);
 	assert.deepEqual((await answers(page)).map(([key, verdict]) => `${key} ${verdict}`), ['Earth yes', 'Mars yes', 'Pluto no', 'Ceres no']);
 	await page.locator('#clear').click();
 	assert.ok(!await page.locator('#opened').isVisible());
-	console.log(`${asked} keys of ${expectedOf('ask').length} filters asked for: as the server says`);
+	console.log(`${asked} keys of ${expectedOf('ask').length} filters: same results as the server`);
 }
 
-/* Drop a file of the machine onto the page, as a mouse would */
+/* Drop a local file onto the page, as with a mouse */
 async function drop(page, selector, path) {
 	const session = await page.context().newCDPSession(page);
 	await page.locator(selector).scrollIntoViewIfNeeded();
@@ -352,20 +352,20 @@ async function testFiles(page) {
 			await forget();
 		}
 	}
-	/* what is damaged, or no filter, is refused with a reason, and nothing can be asked */
+	/* damaged files and files that are not filters are refused with a reason, and hide the key fields */
 	for (const [path, reason] of [
-		[damage('magic', (copy) => { copy[0] = 0x41; }), /not a filter that can be read/],
+		[damage('magic', (copy) => { copy[0] = 0x41; }), /The filter cannot be read/],
 		[damage('version', (copy) => { copy[2] = 9; }), /version 9/],
-		[damage('short', (copy) => copy.subarray(0, 1000)), /not a filter that can be read/],
-		[damage('long', (copy) => Buffer.concat([copy, Buffer.alloc(64)])), /not a filter that can be read/],
+		[damage('short', (copy) => copy.subarray(0, 1000)), /The filter cannot be read/],
+		[damage('long', (copy) => Buffer.concat([copy, Buffer.alloc(64)])), /The filter cannot be read/],
 		[damage('padding', (copy) => { copy[40] = 1; }), /padding is not zero/],
-		[damage('probes', (copy) => { copy[26] = 0xFF; }), /not a filter that can be read/],
+		[damage('probes', (copy) => { copy[26] = 0xFF; }), /The filter cannot be read/],
 		[damage('nothing', () => Buffer.alloc(0)), /shorter than the header/],
 		[damage('prose', () => Buffer.from('Dear diary,')), /not base64/],
 		[damage('picture', () => Buffer.from([0x89, 0x50, 0x4E, 0x47, 0xFF, 0xFE])), /neither text nor/],
-		[damage('copy', () => readFileSync(`${folder}/copy.filter`).subarray(0, 100)), /ends too early/],
-		[damage('header', () => readFileSync(`${folder}/copy.filter`).subarray(0, 15)), /ends too early/],
-		[`${folder}/two.filter`, /does not consist of one filter/],
+		[damage('copy', () => readFileSync(`${folder}/copy.filter`).subarray(0, 100)), /is truncated/],
+		[damage('header', () => readFileSync(`${folder}/copy.filter`).subarray(0, 15)), /is truncated/],
+		[`${folder}/two.filter`, /does not contain exactly one filter/],
 	]) {
 		await page.locator('#example').click();
 		await drop(page, '#drop', path);
@@ -384,16 +384,16 @@ async function testFiles(page) {
 	await type(page, '#filter', ' \n ');
 	assert.equal(await textOf(page, '#problem'), '');
 	assert.ok(!await page.locator('#opened').isVisible());
-	/* beside the zone: the page stays */
+	/* outside the zone: the page stays */
 	await drop(page, 'h1', `${folder}/text.filter`);
 	await settled();
-	assert.equal(await page.title(), 'bloomfilter: how large, and is it in?');
+	assert.equal(await page.title(), 'bloomfilter: filter size calculator and reader');
 	await forget();
-	console.log('files opened and dropped; damaged ones are refused');
+	console.log('files opened and dropped; damaged files are refused');
 }
 
 /* ----------------------------------------------------------------
- * For everyone: keyboard, screen readers, small screens, dark
+ * Accessibility: keyboard, screen readers, small screens, dark mode
  * ----------------------------------------------------------------
  */
 
@@ -437,7 +437,7 @@ async function testKeyboard(page) {
 	console.log(`${seen.length} stops by keyboard, ${nodes.length} nodes for screen readers`);
 }
 
-/* Everything fits, and can be read. */
+/* Everything fits the screen and has enough contrast. */
 async function testLooks() {
 	const grounds = new Set();
 
@@ -448,7 +448,7 @@ async function testLooks() {
 			await page.locator('#example').click();
 			await type(page, '#keys', `Earth\n${'long'.repeat(100)}\nPluto`);
 			await page.locator('summary').click();
-			assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), width, `${colorScheme}, ${width} pixels: nothing sticks out`);
+			assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), width, `${colorScheme}, ${width} pixels: no overflow`);
 			const found = await page.evaluate(() => {
 				const parse = (color) => color.match(/[\d.]+/g).map(Number);
 				const luminance = ([r, g, b]) => [r, g, b].map((c) => c / 255).map((c) => c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4).reduce((sum, c, i) => sum + c * [0.2126, 0.7152, 0.0722][i], 0);
@@ -489,7 +489,7 @@ async function testLooks() {
 		}
 	}
 	assert.equal(grounds.size, 2);
-	console.log('light and dark, from 320 pixels on: fits, and can be read');
+	console.log('light and dark, from 320 pixels: everything fits and is readable');
 }
 
 try {

@@ -1,4 +1,4 @@
--- What the server says, as lines of JSON for test.mjs.
+-- Expected results from the server, as lines of JSON for test.mjs.
 \set ON_ERROR_STOP on
 CREATE EXTENSION bloomfilter;
 SET bytea_output = hex;
@@ -13,7 +13,7 @@ EXCEPTION WHEN program_limit_exceeded THEN
 	RETURN jsonb_build_object('needed', substring(sqlerrm FROM 'would need (\d+) bytes')::bigint);
 END $$;
 
--- bloom_plan and cuckoo_plan over a grid, the borders of the formulas, and random numbers between
+-- bloom_plan and cuckoo_plan over a grid, at the boundaries of the formulas, and for random numbers
 SELECT setseed(0.17);
 CREATE TABLE grid AS
 SELECT n, fpp FROM
@@ -28,7 +28,7 @@ SELECT jsonb_build_object('test', 'plan', 'n', n, 'fpp', fpp,
 	'growing', plan(format('cuckoo_plan(%s, %s, 2)', n, fpp)))
 FROM (SELECT * FROM grid WHERE fpp < 1 ORDER BY fpp, n) g;
 
--- filters that can grow, with as many keys as they are made for, where they are not lists
+-- growing filters that hold as many keys as their capacity and are not lists
 SELECT jsonb_build_object('test', 'growing', 'n', n, 'fpp', p, 'bytes', bytes, 'layers', layers)
 FROM (VALUES (1), (7), (50), (200), (300), (512), (700), (1000), (1500), (2200), (3000), (5000), (20000), (100000)) a(n),
 	(VALUES (0.95::float8), (0.8), (0.5), (0.3), (0.2), (0.1), (0.05), (0.02), (0.01), (0.005), (0.001), (1e-5), (1e-9)) b(p),
@@ -67,7 +67,7 @@ FROM (VALUES (1), (300), (1000), (10000), (100000), (1000000)) a(n),
 	(VALUES ('bigint', 'bigint', 'n * 7919::bigint'), ('uuid', 'uuid', 'md5(n::text)'),
 		('text16', 'text', 'substr(md5(n::text), 1, 16)'), ('text36', 'text', 'md5(n::text)::uuid')) b(name, type, key);
 
--- Filters, keys as people write them, and what the server says to each.
+-- Filters, keys as people type them, and the results of the server.
 CREATE FUNCTION asked(name text, filter text, type text, keys text[]) RETURNS jsonb LANGUAGE plpgsql AS $$
 DECLARE
 	kind text := CASE WHEN filter ~ 'cuckoo' THEN 'cuckoo' ELSE 'bloom' END;

@@ -1,11 +1,11 @@
 /*
  * xxh3.js
- *		XXH3 with 64 bits, written from its specification, for the page alone: a page
- *		that is one file has no libraries beside it.
+ *		64-bit XXH3, written from its specification, for the page: a single file cannot
+ *		load libraries.
  *
- * It has the few methods of hash-wasm that the reader uses, and stands in for it there.
- * BigInt is slow, some microseconds a key, which nobody notices who types them; in an
- * application the reader takes hash-wasm.  A test of the reader compares the two.
+ * Replaces hash-wasm, with the few methods that the reader uses.  BigInt is slow, some
+ * microseconds per key, which does not matter for keys that are typed.  In applications
+ * the reader uses hash-wasm.  A test of the reader compares the two.
  */
 
 const SECRET = Uint8Array.from((
@@ -47,7 +47,7 @@ function swapped(number) {
 	return result;
 }
 
-/* The halves of a product of 128 bits, folded. */
+/* The two halves of a 128-bit product, combined by XOR. */
 function folded(a, b) {
 	const product = a * b;
 	return cut(product) ^ product >> 64n;
@@ -58,14 +58,14 @@ function avalanche(hash) {
 	return hash ^ hash >> 32n;
 }
 
-/* That of XXH64, for the shortest keys. */
+/* The avalanche of XXH64, for the shortest keys. */
 function avalanche64(hash) {
 	hash = cut((hash ^ hash >> 33n) * PRIME64_2);
 	hash = cut((hash ^ hash >> 29n) * PRIME64_3);
 	return hash ^ hash >> 32n;
 }
 
-/* Sixteen bytes. */
+/* Mixes sixteen bytes. */
 const mixed = (bytes, at, secret) => folded(read64(bytes, at) ^ secret64(secret), read64(bytes, at + 8) ^ secret64(secret + 8));
 
 function upTo16(bytes, n) {

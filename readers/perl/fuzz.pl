@@ -1,7 +1,7 @@
 #!/usr/bin/perl
 #
 # fuzz.pl FOLDER
-#		The part of reader.pl in readers/fuzz: are its answers and refusals the server's?
+#		The Perl part of readers/fuzz: compares results and rejections with the server.
 #
 use strict;
 use warnings;
@@ -34,7 +34,7 @@ sub rows
 	};
 }
 
-# what the filters of each class say
+# the results of the filters of each class
 my (%filters, %probes);
 my $next = rows('filters');
 while (my ($class, $bloom, $cuckoo) = $next->())
@@ -48,8 +48,8 @@ while (my ($class, $type, $key, $hash, $in_bloom, $in_cuckoo) = $next->())
 	my ($bloom, $cuckoo) = @{ $filters{$class} };
 
 	$hash &= 0xFFFFFFFFFFFFFFFF;
-	complain("another answer: $type $key") if (contains($bloom, $hash) ? 1 : 0) != $in_bloom;
-	complain("another count: $type $key") if copies($cuckoo, $hash) != $in_cuckoo;
+	complain("different result: $type $key") if (contains($bloom, $hash) ? 1 : 0) != $in_bloom;
+	complain("different count: $type $key") if copies($cuckoo, $hash) != $in_cuckoo;
 	$keys++;
 }
 
@@ -68,15 +68,15 @@ while (my ($text, $verdict, $class, $answers) = $next->())
 	$verdicts{$verdict}++;
 	if (!$filter)
 	{
-		complain("refused ($@), and $verdict by the server: $text") if $verdict ne 'refused';
+		complain("refused ($@), but $verdict by the server: $text") if $verdict ne 'refused';
 		complain("fails with $@: $text") if $@ =~ / at .* line /;
 		next;
 	}
 	my $state = is_unfinished($filter->{layers}[0]) ? 'unfinished' : 'read';
-	complain("$state, and $verdict by the server: $text") if $verdict ne $state;
+	complain("$state, but $verdict by the server: $text") if $verdict ne $state;
 	next if $state ne 'read' || $answers eq '';
 	my $mine = join '', map { ($filter->{cuckoo} ? copies($filter, $_) : contains($filter, $_) ? 1 : 0) . ',' } @{ $probes{ $class || 'integer' } };
-	complain("answers $mine and not $answers: $text") if $mine ne $answers;
+	complain("results $mine instead of $answers: $text") if $mine ne $answers;
 }
 printf "perl: %d keys and %d filters (%d read), %d differences\n", $keys, $verdicts{read} + $verdicts{refused} + $verdicts{unfinished}, $verdicts{read}, $wrong;
 exit($wrong ? 1 : 0);

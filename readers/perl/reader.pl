@@ -1,22 +1,22 @@
 #!/usr/bin/perl
 #
 # reader.pl
-#		A reader of `bloom` and `cuckoo` filters that shares nothing with the
+#		A reader of `bloom` and `cuckoo` filters that shares no code with the
 #		extension.
 #
-# Written from docs/FORMAT.md alone, with core Perl only and no care for speed:
-# the tests compare its answers with the server's.  If the two differ, either
-# the code or the specification is wrong.
+# Written from docs/FORMAT.md alone, in core Perl, not for speed.  The tests
+# compare its results with the server's.  If they differ, either the code or the
+# specification is wrong.
 #
 #	reader.pl < pairs				one line each: filter in base64, TAB, the
 #									key's bloom_hash as a signed number;
 #									prints t (may be present) or f
 #	reader.pl --count < pairs		the same, but of cuckoo filters, and prints
 #									the number of copies of the key
-#	reader.pl --describe < filters	one filter in base64 a line; prints what
-#									its header and its layers say
+#	reader.pl --describe < filters	one filter in base64 per line; prints its
+#									header and its layers
 #
-# Anything malformed ends the program with a sentence that says why.
+# Malformed input ends the program with the reason.
 #
 use strict;
 use warnings;
@@ -27,7 +27,7 @@ use MIME::Base64 qw(decode_base64 encode_base64);
 die "reader.pl needs a Perl with 64-bit integers\n" if ~0 != 0xFFFFFFFFFFFFFFFF;
 
 use constant {
-	LENGTH_WORD  => 4,			# counts in sizes and alignment, is not stored here
+	LENGTH_WORD  => 4,			# counted in sizes and alignment, not stored here
 	HEADER_BYTES => 28,
 	ENTRY_BYTES  => 12,
 	WIDE_BYTES   => 2048,
@@ -57,8 +57,8 @@ my @CLASSES = qw(none integer text uuid bytea boolean float numeric date time
   xid8 pg_lsn jsonb);
 
 # ------------------------------------------------------------------
-# Unsigned 64-bit arithmetic.  Perl turns a result that does not fit into a
-# floating-point number, so both operations work on halves of 32 bits.
+# Unsigned 64-bit arithmetic.  Perl converts a result that does not fit to
+# floating point, so both operations work on 32-bit halves.
 # ------------------------------------------------------------------
 
 # The sum modulo 2^64.
@@ -71,7 +71,7 @@ sub add64
 	return ($high & MASK32) << 32 | $low & MASK32;
 }
 
-# The product of 128 bits, as (upper half, lower half).
+# The 128-bit product, as (upper half, lower half).
 sub multiply64
 {
 	my ($x, $y) = @_;
@@ -95,7 +95,7 @@ sub mix64
 }
 
 # ------------------------------------------------------------------
-# Reading and checking
+# Reading and validating
 # ------------------------------------------------------------------
 
 sub from_base64
@@ -103,12 +103,12 @@ sub from_base64
 	my ($text) = @_;
 	my $bytes = decode_base64($text);
 
-	# the decoder is lenient, so see whether this is what an encoder writes
-	die "not base64 in its one legal form\n" if encode_base64($bytes, '') ne $text;
+	# the decoder is lenient, so compare with the output of the encoder
+	die "not canonical base64\n" if encode_base64($bytes, '') ne $text;
 	return $bytes;
 }
 
-# The next offset that is a multiple of $to if the length word is counted.
+# The next offset that is a multiple of $to, counting the length word.
 sub align
 {
 	my ($offset, $to) = @_;
@@ -141,7 +141,7 @@ sub check_name
 	return;
 }
 
-# One layer of a bloom filter from its entry of 12 bytes.
+# One layer of a bloom filter, from its entry of 12 bytes.
 sub read_entry
 {
 	my ($entry) = @_;
@@ -166,11 +166,11 @@ sub read_entry
 	die "groups are out of range\n" if $layer{groups} < 1 || $layer{groups} > 4;
 	die "probes are out of range\n" if $layer{probes} < 1 || $layer{probes} > 8;
 	die "sized list has no capacity\n" if $form == LIST && $layer{capacity} == 0;
-	die "unfinished lines are not as many as an aggregate's\n" if $layer{capacity} == 0 && $words != SPILL_WORDS;
+	die "number of unfinished lines is not that of an aggregate\n" if $layer{capacity} == 0 && $words != SPILL_WORDS;
 	return \%layer;
 }
 
-# The layer of a cuckoo filter from its entry of 12 bytes.
+# The layer of a cuckoo filter, from its entry of 12 bytes.
 sub read_cuckoo_entry
 {
 	my ($entry) = @_;
@@ -196,8 +196,8 @@ sub read_cuckoo_entry
 	return \%layer;
 }
 
-# The contents of one layer of a bloom filter, from where they start.  Returns
-# where they end.
+# Reads the contents of one layer of a bloom filter, which begin at an offset.
+# Returns where they end.
 sub read_contents
 {
 	my ($layer, $bytes, $start) = @_;
@@ -234,8 +234,8 @@ sub read_contents
 	return $start + $length;
 }
 
-# The value of a slot.  There are always 8 bytes to read, and a slot of up to 56
-# bits that starts within the first of them ends within the last.
+# The value of a slot.  8 bytes can always be read, and a slot of up to 56 bits
+# that starts in the first of them ends in the last.
 sub slot
 {
 	my ($layer, $number) = @_;
@@ -244,7 +244,7 @@ sub slot
 	return unpack('Q<', substr $layer->{table}, $bit >> 3, 8) >> ($bit & 7) & (1 << $layer->{slot_bits}) - 1;
 }
 
-# How far behind its own bucket a fingerprint has its alternate bucket.
+# The distance from the own bucket of a fingerprint to its alternate bucket.
 sub distance
 {
 	my ($layer, $fingerprint) = @_;
@@ -254,7 +254,7 @@ sub distance
 	return 1 + (multiply64((multiply64($fingerprint + 1, 0x9E3779B97F4A7C15))[1], $window))[0];
 }
 
-# The numbers in the table, which must be as many as it says and all different.
+# The numbers in the table, which must be distinct and as many as declared.
 sub table_numbers
 {
 	my ($layer) = @_;
@@ -272,15 +272,15 @@ sub table_numbers
 		die "number is in the table twice\n" if $numbers{ $bucket << ($layer->{slot_bits} - 1) | $fingerprint }++;
 		$used++;
 	}
-	die "$used slots are in use and not $layer->{used}\n" if $used != $layer->{used};
-	die "bit is set behind the last slot\n"
+	die "$used slots are used, not $layer->{used}\n" if $used != $layer->{used};
+	die "bit is set after the last slot\n"
 	  if unpack('C', substr $layer->{table}, $bits >> 3, 1) >> ($bits & 7)
 	  || substr($layer->{table}, ($bits >> 3) + 1) =~ /[^\0]/;
 	return \%numbers;
 }
 
-# The contents of a cuckoo filter, from where they start.  Returns where they
-# end.
+# Reads the contents of a cuckoo filter, which begin at an offset.  Returns where
+# they end.
 sub read_cuckoo_contents
 {
 	my ($layer, $bytes, $start) = @_;
@@ -320,13 +320,13 @@ sub read_cuckoo_contents
 		$layer->{copies}{ $numbers[$i] } = $counts[$i];
 		$distinct++ unless $in_table->{ $numbers[$i] };
 	}
-	die "form is not the one for $distinct distinct numbers\n"
+	die "encoding does not match the number of keys, $distinct\n"
 	  if $layer->{buckets} > 0 && ($layer->{form} == CUCKOO_LIST) != (9 * $distinct < 8 * $layer->{words});
 	$layer->{empty} = $distinct == 0;
 	return $padded;
 }
 
-# What size mod 64 has to be in a wide filter.
+# The required size of a wide filter modulo 64.
 sub size_code
 {
 	my ($filter) = @_;
@@ -345,7 +345,7 @@ sub size_code
 	return $first_code + 3 * ($layer->{probes} - $first_probes) + $filter->{class} - 1;
 }
 
-# A whole filter; dies unless every rule of the format holds.
+# Reads a filter.  Dies unless every rule of the format holds.
 sub read_filter
 {
 	my ($bytes) = @_;
@@ -355,8 +355,8 @@ sub read_filter
 	my @layers;
 
 	# the header
-	die "shorter than a header\n" if $size < HEADER_BYTES;
-	die "larger than a filter may be\n" if $size + LENGTH_WORD > MAX_BYTES;
+	die "shorter than the header\n" if $size < HEADER_BYTES;
+	die "larger than the maximum size of a filter\n" if $size + LENGTH_WORD > MAX_BYTES;
 	(my $magic, my $version, @filter{qw(scheme class)}, my $count, @filter{qw(growth max_layers fpp)}) =
 	  unpack 'a2 C C C C C C d<', $bytes;
 	die "neither a bloom nor a cuckoo filter\n" if $magic ne 'BF' && $magic ne 'CF';
@@ -364,13 +364,13 @@ sub read_filter
 	die "format version $version is unknown\n" if $version != 1;
 	die "hash scheme $filter{scheme} is unknown\n" if $filter{scheme} > $#SCHEMES;
 	die "key class $filter{class} is unknown\n" if $filter{class} > $#CLASSES && $filter{class} != NAMED;
-	die "key class and hash scheme contradict each other\n"
+	die "key class does not match hash scheme\n"
 	  if $filter{class} == 0 ? $filter{scheme} != 0 : $filter{class} == 255 ? $filter{scheme} == 0 : $filter{scheme} != 1;
-	die "$count layers\n" if $count < 1 || $count > MAX_LAYERS;
+	die "number of layers, $count, is out of range\n" if $count < 1 || $count > MAX_LAYERS;
 	die "probability is out of range\n" unless $filter{fpp} >= 1e-12 && $filter{fpp} < 1;
 	die "growth or max_layers is out of range\n" if $filter{growth} > 100 || $filter{max_layers} > MAX_LAYERS;
 	die "cuckoo filter of $count layers\n" if $filter{cuckoo} && $count > 1;
-	die "cuckoo filter has max_layers, or a growth that is no power of two\n"
+	die "cuckoo filter has max_layers, or a growth that is not a power of two\n"
 	  if $filter{cuckoo} && ($filter{max_layers} != 0 || !grep { $_ == $filter{growth} } 0, 2, 4, 8, 16, 32, 64);
 	die "rotating filter grows or has too many layers\n"
 	  if $filter{max_layers} > 0 && ($filter{growth} != 1 || $count > $filter{max_layers});
@@ -388,7 +388,7 @@ sub read_filter
 		check_zero($bytes, $end, $offset);
 	}
 
-	# the entries: the first is the end of the header
+	# the entries: the entry of layer 1 is the end of the header
 	my $entries_end = $offset + ENTRY_BYTES * ($count - 1);
 	my $contents = align($entries_end, 8);
 	die "filter ends before its layer entries do\n" if $size < $contents;
@@ -399,7 +399,7 @@ sub read_filter
 	die "unfinished filter has several layers\n"
 	  if ($count > 1 || $filter{max_layers} > 0) && grep { is_unfinished($_) } @layers;
 
-	# the contents, with only zeros between and after
+	# the contents, with zeros between and after them
 	my $end = $entries_end;
 	my $narrow_size = $contents;
 	my $start = $contents;
@@ -415,17 +415,17 @@ sub read_filter
 	check_zero($bytes, $end, $size);
 
 	# the size
-	die "size and layout do not agree on whether the filter is wide\n"
+	die "size does not match narrow or wide layout\n"
 	  if $wide != ($narrow_size + LENGTH_WORD >= WIDE_BYTES);
 	my $padding = $wide ? (size_code(\%filter) - $end - LENGTH_WORD) % LINE_BYTES : 0;
 	die "size is not the sum of the parts\n" if $size != $end + $padding;
 
-	die "keys of no class\n" if $filter{class} == 0 && grep { !$_->{empty} } @layers;
+	die "filter has keys but no key class\n" if $filter{class} == 0 && grep { !$_->{empty} } @layers;
 	return \%filter;
 }
 
 # ------------------------------------------------------------------
-# Asking
+# Testing for keys
 # ------------------------------------------------------------------
 
 sub lines_contain
@@ -442,7 +442,7 @@ sub lines_contain
 
 		for (1 .. $layer->{probes})
 		{
-			# vec numbers bits from the lowest of the first byte, as the format does
+			# vec counts bits from the lowest bit of the first byte, like the format
 			return 0 unless vec $layer->{lines}, $line * LINE_BITS + ($x * $bits >> 32), 1;
 			$x = $x * 0x9E3779B9 & MASK32;
 		}
@@ -450,8 +450,8 @@ sub lines_contain
 	return 1;
 }
 
-# Is the number in the table?  As the format says to look for it, not by what
-# table_numbers found.
+# Is the number in the table?  Looks it up as the format specifies, without the
+# result of table_numbers.
 sub table_contains
 {
 	my ($layer, $number) = @_;
@@ -467,13 +467,13 @@ sub table_contains
 	return 0;
 }
 
-# How many copies of the key with this (unsigned) hash does a cuckoo filter have?
+# The number of copies of the key with this (unsigned) hash in a cuckoo filter.
 sub copies
 {
 	my ($filter, $hash) = @_;
 	my $layer = $filter->{layers}[0];
 
-	die "bloom filters do not count\n" if !$filter->{cuckoo};
+	die "bloom filters do not count keys\n" if !$filter->{cuckoo};
 	my $number = $layer->{buckets} == 0 ? $hash : (multiply64($hash, $layer->{range}))[0];
 	my $copies = $layer->{copies}{$number} || 0;
 
@@ -481,7 +481,7 @@ sub copies
 	return $copies;
 }
 
-# May the key with this (unsigned) hash be in the filter?
+# May the key with this (unsigned) hash be present?
 sub contains
 {
 	my ($filter, $hash) = @_;
@@ -494,7 +494,7 @@ sub contains
 	return 0;
 }
 
-# Is it the state of an aggregate, which is not a filter yet?
+# Is this an aggregate state, which is not a filter yet?
 sub is_unfinished
 {
 	my ($layer) = @_;
@@ -551,7 +551,7 @@ sub main
 				return 1;
 			}
 			my ($text, $hash) = $row =~ /\A([^\t]*)\t(-?[0-9]+)\z/
-			  or die "not a filter, a tab and a number\n";
+			  or die "expected a filter, a tab and a number\n";
 
 			die "hash $hash is not a bigint\n" if $hash ne sprintf '%d', $hash;
 			$filter = read_filter(from_base64($text)) if $text ne $last;

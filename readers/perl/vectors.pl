@@ -1,9 +1,9 @@
 #!/usr/bin/perl
 #
 # vectors.pl
-#		reader.pl against readers/vectors.json, which the server made.
+#		Tests reader.pl with readers/vectors.json, which the server produced.
 #
-# The reader knows hashes and no keys, so that is what is asked for.
+# The reader does not hash keys, so it is tested with their hashes.
 #
 use strict;
 use warnings;
@@ -52,4 +52,4 @@ for my $vector ((map { [ $_->[0], $_->[2] ] } @{ $vectors->{refused} }), @{ $vec
 	$refused++;
 }
 die "too few vectors\n" if $probes < 2000 || $refused < 200;
-print "$probes probes, the same answers; $refused values, refused\n";
+print "$probes probes, same results; $refused values refused\n";

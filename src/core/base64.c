@@ -2,9 +2,9 @@
  * base64.c
  *		Encoding and strict decoding of base64.
  *
- * PostgreSQL has routines of its own, but they count in int (a text of 700 MB
- * overflows there), ignore white space, and take what should have been
- * rejected: here every byte string has exactly one text.
+ * PostgreSQL's own routines are not used: they count in int, which a text of 700 MB
+ * overflows, ignore white space, and accept several texts for the same bytes.
+ * Here every byte string has exactly one text.
  */
 #include "base64.h"
 
@@ -57,7 +57,7 @@ bf_base64_encode(bf_host host, char *string, const uint8_t *bytes, size_t n)
 	}
 }
 
-/* Size of what a text decodes to; false if no base64 has this length. */
+/* The size of the bytes that a text decodes to; false if no base64 has this length. */
 bool
 bf_base64_decoded_size(const char *string, size_t length, size_t *n)
 {

@@ -1,157 +1,47 @@
 /*
  * bloom.c
- *		The mutable Bloom filter: filling it, asking it, writing it.
+ *		The mutable Bloom filter: starting, loading, adding and testing keys.
  *
- * A layer begins as a list of hashes.  Adding is appending to an array, behind a
- * small cache that drops most repetitions; sorting it gives the exact number of
- * distinct keys, which an aggregate needs that is to find the size itself.  That
- * beat hash tables, filters made too large and folded, and chains of growing
- * filters, in time and memory.
+ * The filter is a scalable Bloom filter (Almeida, Baquero, Preguica and Hutchison,
+ * "Scalable Bloom Filters", 2007): a chain of layers, each a blocked Bloom
+ * filter; see growth.c and geometry.c.
  *
- * What a filter of one layer looks like depends on nothing but the set of keys,
- * so every decision here (list or lines, exact or spilled, full or not) is
- * taken on the exact number of distinct hashes or of bits set, never on what
- * happened to be in the array.
+ * A layer begins as a list of hashes.  A key is appended to an array, unless a
+ * small cache shows that it was appended recently; sorting the array gives the exact
+ * number of distinct keys, from which an aggregate chooses the size of its filter.
+ * This took less time and memory than a hash table, an oversized filter that is
+ * folded at the end, or a chain of growing filters.
  *
- * A filter may be the variable of a procedural language that catches errors, a
- * cancel among them, and goes on with it.  So whatever can fail (allocations,
- * polls, limits) comes before the first change that can be observed: a single
- * key is added or not.  For many keys see mutable.c.
+ * The bytes of a filter of one layer depend on the set of keys alone.  So every
+ * decision here (list or lines, exact or spilled, full or not) depends on the
+ * exact number of distinct hashes or of bits set, never on the length of
+ * an unsorted array.
+ *
+ * A procedural language may catch an error, such as a cancel, and continue to use
+ * the filter.  So whatever can fail (allocations, polls, limits) comes before the
+ * first visible change: a single key is added or not.  For many keys see
+ * mutable.c.
+ *
+ * Calls go one way: this file uses bloom_layers.c; bloom_sets.c and bloom_write.c
+ * use both.
  */
 #include "bloom.h"
-#include "query.h"
 
-/* The most sorts to leave out after some that found few repetitions. */
+/* The most sorts that are skipped after some that found few repetitions. */
 #define MOST_SKIPPED	3
 
 /* Lists shorter than this get no cache of recent hashes. */
 #define RECENT_FROM		4096
 
-/* Hashes at the end of a list that may be out of order when it is searched. */
-#define LONGEST_TAIL	1024
-
-/* Keys that are added without a poll when an addition must not fail: 30 ms. */
+/* Keys that are added without a poll when that must not fail: 30 ms. */
 #define MOST_WITHOUT_POLL	(1024 * 1024)
 
 /* ----------------------------------------------------------------
- * Layers
+ * Starting and loading
  * ----------------------------------------------------------------
  */
 
-/*
- * The longest list that a layer may be.  A list that is shorter than the lines
- * would be is kept; see bf_keep_list.  The bound is for the states of parallel
- * aggregates: lines cannot be refined once it turns out that there are more
- * keys than were declared, lists can.
- */
-static uint64_t
-longest_list(const bf_bloom *bloom, const bf_bloom_layer *layer)
-{
-	uint64_t	words = layer->size.shape.words;
-	uint64_t	longest = words > 2 ? words - 2 : 0;
-
-	if (words == 0 || longest > BF_MAX_LIST)
-		longest = BF_MAX_LIST;
-	return longest > bloom->list_bound ? longest : bloom->list_bound;
-}
-
-/* May a layer of `count` distinct hashes be a list? */
-bool
-bf_bloom_may_be_list(const bf_bloom *bloom, const bf_bloom_layer *layer, uint64_t count)
-{
-	return (bloom->list_bound > 0 && count <= bloom->list_bound) || bf_keep_list(layer->size.shape, count);
-}
-
-/*
- * The largest room for the list of a layer: enough beyond the longest list that
- * sorting it pays, but no more than the keys that the layer is for.
- */
-static uint64_t
-largest_room(const bf_bloom *bloom, const bf_bloom_layer *layer)
-{
-	uint64_t	longest = longest_list(bloom, layer);
-	uint64_t	room = longest + 2;
-
-	if (layer->size.shape.words == 0)
-		return BF_LIST_ROOM;
-	if (longest >= 14)
-	{
-		uint64_t	twice = longest * 2;
-
-		if (longest > bloom->list_bound && twice > layer->size.capacity)
-			twice = layer->size.capacity;
-		room = room > twice ? room : twice;
-	}
-	return room < BF_LIST_ROOM ? room : BF_LIST_ROOM;
-}
-
-/*
- * The room at which it pays to look whether there are too many hashes for a
- * list: a little more than the longest list.
- */
-static uint64_t
-decisive_room(const bf_bloom *bloom, const bf_bloom_layer *layer)
-{
-	uint64_t	longest = longest_list(bloom, layer);
-	uint64_t	room = longest + longest / 32 + 10;
-	uint64_t	largest = largest_room(bloom, layer);
-
-	return room < largest ? room : largest;
-}
-
-/* An empty list with room for more than `count` hashes. */
-void
-bf_bloom_start_list(const bf_bloom *bloom, bf_bloom_layer *layer, uint32_t count)
-{
-	uint64_t	least = largest_room(bloom, layer);
-
-	least = least < 8 ? least : 8;
-	layer->room = least > count ? (uint32_t) least : count + 1;
-	layer->count = layer->sorted = 0;
-	layer->hashes = bf_allocate(bloom->header.host, sizeof(uint64_t) * (uint64_t) layer->room);
-	layer->lines = NULL;
-	layer->bits_set = 0;
-	layer->full_bits = bf_full_bits(bloom->header.growth, layer->size.shape, layer->size.capacity);
-	layer->keys_left = BF_UNCOUNTED;
-}
-
-void
-bf_bloom_free_layer(bf_bloom *bloom, bf_bloom_layer *layer)
-{
-	bf_release(bloom->header.host, layer->hashes);
-	bf_release(bloom->header.host, layer->lines);
-	layer->hashes = NULL;
-	layer->lines = NULL;
-}
-
-/* Put another layer at position `at`.  The filter takes over its memory. */
-void
-bf_bloom_insert_layer(bf_bloom *bloom, unsigned at, const bf_bloom_layer *layer)
-{
-	bf_bloom_layer added = *layer;
-
-	bloom->layer = bf_reallocate(bloom->header.host, bloom->layer, sizeof(bf_bloom_layer) * bloom->layers,
-								 sizeof(bf_bloom_layer) * (bloom->layers + 1));
-	memmove(&bloom->layer[at + 1], &bloom->layer[at], sizeof(bf_bloom_layer) * (bloom->layers - at));
-	bloom->layer[at] = added;
-	bloom->layers++;
-}
-
-/* Take a layer out of the filter, and free it. */
-void
-bf_bloom_remove_layer(bf_bloom *bloom, unsigned at)
-{
-	bf_bloom_free_layer(bloom, &bloom->layer[at]);
-	bloom->layers--;
-	memmove(&bloom->layer[at], &bloom->layer[at + 1], sizeof(bf_bloom_layer) * (bloom->layers - at));
-}
-
-/* ----------------------------------------------------------------
- * Beginning
- * ----------------------------------------------------------------
- */
-
-/* A filter without layers, with room for some. */
+/* Start a filter without layers, with room for some. */
 static void
 start_empty(bf_bloom *bloom, const bf_header *header, bf_host host, unsigned layers)
 {
@@ -160,7 +50,7 @@ start_empty(bf_bloom *bloom, const bf_header *header, bf_host host, unsigned lay
 	bloom->layer = bf_allocate_zero(host, sizeof(bf_bloom_layer) * (uint64_t) layers);
 }
 
-/* Begin an empty filter.  Parameters were checked by the caller. */
+/* Start an empty filter.  The caller has checked the parameters. */
 void
 bf_bloom_start(bf_bloom *bloom, bf_host host, bf_size size, double fpp)
 {
@@ -173,9 +63,9 @@ bf_bloom_start(bf_bloom *bloom, bf_host host, bf_size size, double fpp)
 }
 
 /*
- * Give the state of an aggregate the capacity that was declared.  The keys that
- * change its first layer are counted: no more than there are distinct ones, so
- * that as many as were declared always fit, in any order.
+ * Give the state of an aggregate the capacity that was declared.  Keys that set a
+ * bit in its first layer are counted.  These are never more than the distinct
+ * keys, so the declared number of keys always fits, in any order.
  */
 static void
 size_state(bf_bloom *bloom, uint64_t capacity)
@@ -190,7 +80,7 @@ size_state(bf_bloom *bloom, uint64_t capacity)
 	layer->keys_left = capacity;
 }
 
-/* Begin the state of an aggregate.  Capacity 0: size it at the end. */
+/* Start the state of an aggregate.  Capacity 0 means that it is sized at the end. */
 void
 bf_bloom_start_state(bf_bloom *bloom, bf_host host, uint64_t capacity, double fpp)
 {
@@ -200,44 +90,9 @@ bf_bloom_start_state(bf_bloom *bloom, bf_host host, uint64_t capacity, double fp
 		size_state(bloom, capacity);
 }
 
-/* Count the bits of a layer that was loaded, unless that was done. */
-void
-bf_bloom_count_bits(const bf_bloom *bloom, bf_bloom_layer *layer)
-{
-	if (layer->bits_set == BF_UNCOUNTED)
-		layer->bits_set = bf_lines_bits_set(bloom->header.host, layer->lines, layer->size.shape.words);
-}
-
-/* A copy of a layer that is somewhere as bytes.  Its bits are not counted. */
-void
-bf_bloom_load_layer(bf_bloom *bloom, bf_bloom_layer *layer, const bf_layer *from)
-{
-	bf_host		host = bloom->header.host;
-
-	layer->size = (bf_size) {from->shape, from->capacity};
-	if (from->form == BF_FORM_LINES)
-	{
-		uint8_t    *lines = bf_allocate(host, from->shape.words * 8);
-
-		memcpy(lines, from->data, (size_t) from->shape.words * 8);
-		layer->hashes = NULL;
-		layer->room = layer->count = layer->sorted = 0;
-		layer->keys_left = BF_UNCOUNTED;
-		bf_bloom_install_lines(bloom, layer, lines, (bf_added) {0, 0});
-		if (layer->full_bits != UINT64_MAX)
-			layer->bits_set = BF_UNCOUNTED;
-	}
-	else
-	{
-		bf_bloom_start_list(bloom, layer, from->count);
-		bf_list_read(layer->hashes, from->data, from->count);
-		layer->count = layer->sorted = from->count;
-	}
-}
-
 /*
- * Continue a filter that exists, without reference to it later.  Only the open
- * layer has to know whether it is full: counting all of them was a third of the
+ * Load a filter; its bytes are copied.  Bits are counted in the open layer only,
+ * since only that one can become full: counting all layers took a third of the
  * time of adding a key to a filter that has grown.
  */
 void
@@ -251,7 +106,7 @@ bf_bloom_load(bf_bloom *bloom, bf_host host, const bf_filter *filter)
 		bf_bloom_load_layer(bloom, &bloom->layer[bloom->layers], &filter->layer[bloom->layers]);
 	bf_bloom_count_bits(bloom, bf_bloom_open_layer(bloom));
 	if (first->shape.words == 0)
-		bloom->layer[0].sorted = 0; /* see bf_bloom_describe_to_travel */
+		bloom->layer[0].list.sorted = 0;	/* see bf_bloom_describe_to_travel */
 	if (first->shape.words == 0 && first->capacity > 0)
 		size_state(bloom, first->capacity);
 }
@@ -274,50 +129,7 @@ bf_bloom_free(bf_bloom *bloom)
  * ----------------------------------------------------------------
  */
 
-/* The shape past the bound of exact sizing: as large as is allowed there. */
-bf_shape
-bf_bloom_spill_shape(double fpp)
-{
-	bf_shape	shape = bf_shape_for(BF_MAX_LIST, fpp);
-
-	shape.words = (uint64_t) BF_SPILL_LINES * BF_LINE_WORDS;
-	return shape;
-}
-
-/* The shape of the lines that a layer has or will have. */
-static bf_shape
-lines_shape(const bf_bloom *bloom, const bf_bloom_layer *layer)
-{
-	return layer->size.shape.words > 0 ? layer->size.shape : bf_bloom_spill_shape(bloom->header.fpp);
-}
-
-/* Lines with the first n hashes of a layer's list. */
-uint8_t *
-bf_bloom_lines_of_list(const bf_bloom *bloom, const bf_bloom_layer *layer, size_t n, bf_added *added)
-{
-	bf_host		host = bloom->header.host;
-	bf_shape	shape = lines_shape(bloom, layer);
-	uint8_t    *lines = bf_allocate_zero(host, shape.words * 8);
-
-	*added = bf_lines_add_many(host, lines, shape, layer->hashes, n);
-	return lines;
-}
-
-/* Make these the contents of a layer, instead of its list. */
-void
-bf_bloom_install_lines(bf_bloom *bloom, bf_bloom_layer *layer, uint8_t *lines, bf_added added)
-{
-	layer->size.shape = lines_shape(bloom, layer);
-	bf_release(bloom->header.host, layer->hashes);
-	layer->hashes = NULL;
-	layer->room = layer->count = layer->sorted = 0;
-	layer->lines = lines;
-	layer->bits_set = 0;
-	layer->full_bits = bf_full_bits(bloom->header.growth, layer->size.shape, layer->size.capacity);
-	bf_bloom_count_added(layer, added);
-}
-
-/* The same in the open layer: what helps to gather a list has had its time. */
+/* Replace the list of the open layer by lines, and free what helped to collect it. */
 static void
 bloom_open_lines(bf_bloom *bloom, bf_bloom_layer *layer, uint8_t *lines, bf_added added)
 {
@@ -329,53 +141,31 @@ bloom_open_lines(bf_bloom *bloom, bf_bloom_layer *layer, uint8_t *lines, bf_adde
 }
 
 /*
- * The list of the open layer has become too long: go over to lines.  Only a list
- * that list_bound has kept can have more hashes than the layer is made for; the
- * others go into further layers then.
+ * Replace the list of the open layer, which has become too long, by lines.  A list
+ * that was kept because of list_bound can have more hashes than the layer's
+ * capacity; the surplus goes into further layers.
  */
 static void
 bloom_list_to_lines(bf_bloom *bloom)
 {
 	bf_bloom_layer *layer = bf_bloom_open_layer(bloom);
-	bf_host		host = bloom->header.host;
-	uint64_t   *hashes = layer->hashes;
-	uint32_t	count = layer->count;
-	uint32_t	fitting = count;
+	bf_accumulator list = layer->list;
+	uint64_t	fitting = list.n;
 	bf_added	added;
 	uint8_t    *lines;
 
-	if (bloom->is_state && layer->keys_left != BF_UNCOUNTED && layer->keys_left < count)
-		fitting = (uint32_t) layer->keys_left;
+	if (bloom->is_state && layer->keys_left != BF_UNCOUNTED && layer->keys_left < list.n)
+		fitting = layer->keys_left;
 	lines = bf_bloom_lines_of_list(bloom, layer, fitting, &added);
-	layer->hashes = NULL;
+	layer->list.hashes = NULL;
 	bloom_open_lines(bloom, layer, lines, added);
-	bf_bloom_add_many(bloom, hashes + fitting, count - fitting);
-	bf_release(host, hashes);
-}
-
-/* Bring a list into order and drop repetitions. */
-void
-bf_bloom_sort_list(const bf_bloom *bloom, bf_bloom_layer *layer)
-{
-	uint32_t	sorted = layer->sorted;
-
-	layer->sorted = 0;			/* in no order, should the sort be cancelled */
-	layer->count = layer->sorted =
-		(uint32_t) bf_hashes_sort_unique(bloom->header.host, layer->hashes, layer->count, sorted);
-}
-
-/* Enlarge a list; its contents stay. */
-static void
-enlarge_list(bf_bloom *bloom, bf_bloom_layer *layer, uint64_t room)
-{
-	layer->hashes = bf_reallocate(bloom->header.host, layer->hashes, sizeof(uint64_t) * (uint64_t) layer->room,
-								  sizeof(uint64_t) * room);
-	layer->room = (uint32_t) room;
+	bf_bloom_add_many(bloom, list.hashes + fitting, (size_t) (list.n - fitting));
+	bf_accumulator_free(bloom->header.host, &list);
 }
 
 /*
- * Go over to lines if these show that there are too many distinct hashes for a
- * list: then the hashes need not be sorted.
+ * Replace the list by lines if these prove that there are too many distinct hashes
+ * for a list.  That saves sorting them.
  */
 static bool
 bloom_replace_list_by_proof(bf_bloom *bloom, bf_bloom_layer *layer)
@@ -383,11 +173,10 @@ bloom_replace_list_by_proof(bf_bloom *bloom, bf_bloom_layer *layer)
 	uint8_t    *lines;
 	bf_added	added;
 
-	if (layer->size.shape.words == 0 || layer->count <= longest_list(bloom, layer) ||
-		layer->count > layer->keys_left)	/* perhaps more than it is made
-											 * for */
+	if (layer->size.shape.words == 0 || layer->list.n <= bf_bloom_longest_list(bloom, layer) ||
+		layer->list.n > layer->keys_left)	/* perhaps more than fit */
 		return false;
-	lines = bf_bloom_lines_of_list(bloom, layer, layer->count, &added);
+	lines = bf_bloom_lines_of_list(bloom, layer, layer->list.n, &added);
 	if (bf_bloom_may_be_list(bloom, layer, added.keys))
 	{
 		bf_release(bloom->header.host, lines);
@@ -397,48 +186,54 @@ bloom_replace_list_by_proof(bf_bloom *bloom, bf_bloom_layer *layer)
 	return true;
 }
 
-/* The open list is full: find repetitions, or grow, or go over to lines. */
+/*
+ * Make room in the open list, which is full: drop repetitions, enlarge it, or
+ * replace it by lines.
+ */
 void
 bf_bloom_make_room(bf_bloom *bloom)
 {
 	bf_bloom_layer *layer = bf_bloom_open_layer(bloom);
-	uint64_t	largest = largest_room(bloom, layer);
-	uint64_t	decisive = decisive_room(bloom, layer);
+	bf_accumulator *list = &layer->list;
+	uint64_t	longest = bf_bloom_longest_list(bloom, layer);
+	uint64_t	largest = bf_bloom_largest_room(bloom, layer);
 
 	if (bloom_replace_list_by_proof(bloom, layer))
 		return;
 
 	/* after sorts that removed few repetitions, skip the next ones */
-	if (bloom->skip_sorts > 0 && layer->room < largest)
+	if (bloom->skip_sorts > 0 && list->room < largest)
 		bloom->skip_sorts--;
 	else
 	{
-		uint32_t	count = layer->count;
+		uint64_t	n = list->n;
 
-		bf_bloom_sort_list(bloom, layer);
-		if (layer->count <= count - count / 8)
+		bf_accumulator_sort(bloom->header.host, list);
+		if (list->n <= n - n / 8)
 			bloom->fruitless_sorts = 0;
 		else if (bloom->fruitless_sorts < MOST_SKIPPED)
 			bloom->fruitless_sorts++;
 		bloom->skip_sorts = bloom->fruitless_sorts;
-		if (!bf_bloom_may_be_list(bloom, layer, layer->count))
+		if (!bf_bloom_may_be_list(bloom, layer, list->n))
 		{
 			bloom_list_to_lines(bloom);
 			return;
 		}
 	}
-	if (layer->count >= layer->room / 2 && layer->room < largest)
+	if (list->n >= list->room / 2 && list->room < largest)
 	{
-		uint64_t	room = (uint64_t) layer->room * 2;
+		uint64_t	room = list->room * 2;
+		uint64_t	decisive = longest + longest / 32 + 10;
 
-		if (layer->room < decisive && room > decisive)
+		/* stop a little past the longest list: lines may be due then */
+		if (list->room < decisive && room > decisive)
 			room = decisive;
-		enlarge_list(bloom, layer, room < largest ? room : largest);
+		bf_accumulator_reserve(bloom->header.host, list, room < largest ? room : largest);
 	}
-	bf_assert(layer->count < layer->room);
-	if (bloom->recent == NULL && layer->room >= RECENT_FROM)
+	bf_assert(!bf_accumulator_is_full(list));
+	if (bloom->recent == NULL && list->room >= RECENT_FROM)
 	{
-		/* every entry begins as a hash that does not belong there */
+		/* each entry is initialized with a hash that belongs elsewhere */
 		bloom->recent = bf_allocate(bloom->header.host, sizeof(uint64_t) << BF_RECENT_BITS);
 		for (uint64_t i = 0; i < (1 << BF_RECENT_BITS); i++)
 			bloom->recent[i] = ~i << (64 - BF_RECENT_BITS);
@@ -457,27 +252,29 @@ is_full(const bf_bloom_layer *layer)
 	return layer->bits_set >= layer->full_bits || layer->keys_left == 0;
 }
 
-/* How many of these keys are distinct and not in the filter yet? */
+/* Count the distinct keys among these that the filter does not report yet. */
 static uint64_t
 bloom_count_distinct_new(bf_bloom *bloom, const uint64_t *hashes, size_t n)
 {
 	bf_host		host = bloom->header.host;
-	uint64_t   *fresh = bf_allocate(host, sizeof(uint64_t) * (uint64_t) n);
-	size_t		count = 0;
+	bf_accumulator fresh;
+	uint64_t	count;
 
+	bf_accumulator_start(host, &fresh, n);
 	for (size_t i = 0; i < n; i++)
 	{
 		if (!bf_bloom_contains(bloom, hashes[i]))
-			fresh[count++] = hashes[i];
+			bf_accumulator_add(&fresh, hashes[i]);
 		if (i % BF_POLL_EVERY == 0)
 			bf_poll(host);
 	}
-	count = bf_hashes_sort_unique(host, fresh, count, 0);
-	bf_release(host, fresh);
+	bf_accumulator_sort(host, &fresh);
+	count = fresh.n;
+	bf_accumulator_free(host, &fresh);
 	return count;
 }
 
-/* The size of the layer to follow the open one, for at least `keys` keys. */
+/* Choose the size of the layer that follows the open one, for at least `keys` keys. */
 static bf_size
 next_size(const bf_bloom *bloom, uint64_t keys)
 {
@@ -492,7 +289,7 @@ next_size(const bf_bloom *bloom, uint64_t keys)
 
 	/* would the filter still be of a legal size? */
 	if (bloom->layers == bloom->header.max_layers)
-		return next;			/* in the place of another one */
+		return next;			/* it replaces another one */
 	bytes += next.shape.words * 8;
 	for (unsigned i = 0; i < bloom->layers; i++)
 		bytes += bloom->layer[i].size.shape.words * 8 + BF_LINE_BYTES;
@@ -504,17 +301,18 @@ next_size(const bf_bloom *bloom, uint64_t keys)
 }
 
 /*
- * The open layer is full and n keys are coming: open the next.  A window of
- * layers forgets its oldest when it has as many as it may.  The state of an
- * aggregate joins two others then, or stays with what it has.
+ * Open the next layer: the open one is full and n more keys follow.  A window that
+ * has max_layers drops its oldest layer.  The state of an aggregate that has
+ * BF_MAX_LAYERS merges two of them, or if it cannot, keeps the open layer.
  *
- * Parts of one aggregate have layers of few sizes, so that they can be joined.
+ * Sizes are rounded to powers of two in the parts of one aggregate, so that their
+ * layers can be merged.
  */
 static void
 bloom_open_next_layer(bf_bloom *bloom, const uint64_t *hashes, size_t n)
 {
 	bool		window = bloom->header.max_layers > 0;
-	bool		forget = window && bloom->layers == bloom->header.max_layers;
+	bool		drop_oldest = window && bloom->layers == bloom->header.max_layers;
 	uint64_t	expected = n > 1 && !window ? bloom_count_distinct_new(bloom, hashes, n) : 1;
 	bf_bloom_layer next;
 
@@ -532,27 +330,11 @@ bloom_open_next_layer(bf_bloom *bloom, const uint64_t *hashes, size_t n)
 	bf_bloom_start_list(bloom, &next, 0);
 	bf_bloom_insert_layer(bloom, bloom->layers, &next);
 	/* nothing fails from here on */
-	if (forget)
+	if (drop_oldest)
 		bf_bloom_remove_layer(bloom, 0);
 }
 
-/* Is the key in a layer?  The unsorted tail of an open list is looked through. */
-bool
-bf_bloom_layer_contains(const bf_bloom *bloom, bf_bloom_layer *layer, uint64_t hash)
-{
-	if (layer->lines != NULL)
-		return bf_lines_test(layer->lines, layer->size.shape, hash);
-	if (layer->count - layer->sorted > LONGEST_TAIL)
-		bf_bloom_sort_list(bloom, layer);
-	for (uint32_t i = layer->sorted; i < layer->count; i++)
-	{
-		if (layer->hashes[i] == hash)
-			return true;
-	}
-	return bf_hashes_find(layer->hashes, layer->sorted, hash) < layer->sorted;
-}
-
-/* Is the key in a layer that is not the open one? */
+/* May a layer other than the open one have the key? */
 static bool
 bloom_closed_layers_contain(const bf_bloom *bloom, uint64_t hash)
 {
@@ -565,10 +347,10 @@ bloom_closed_layers_contain(const bf_bloom *bloom, uint64_t hash)
 }
 
 /*
- * Add the first of n keys that are coming.
+ * Add the first of n keys.
  *
- * A filter that grows skips a key that any layer has.  A window adds it to the
- * newest layer, wherever else it may be: the older one will be forgotten.
+ * A filter that grows skips a key that any layer reports.  A window adds it unless
+ * the newest layer reports it, because older layers are dropped sooner.
  */
 static void
 bloom_add_next(bf_bloom *bloom, const uint64_t *hashes, size_t n)
@@ -579,8 +361,8 @@ bloom_add_next(bf_bloom *bloom, const uint64_t *hashes, size_t n)
 	if (bloom->header.max_layers == 0 && bloom_closed_layers_contain(bloom, hash))
 		return;
 	layer = bf_bloom_open_layer(bloom);
-	/* a list that goes over to lines may fill another one with what is left */
-	while (layer->lines == NULL && layer->count == layer->room)
+	/* a list that is replaced by lines may fill the next layer's list, too */
+	while (layer->lines == NULL && bf_accumulator_is_full(&layer->list))
 	{
 		bf_bloom_make_room(bloom);
 		layer = bf_bloom_open_layer(bloom);
@@ -599,10 +381,7 @@ bloom_add_next(bf_bloom *bloom, const uint64_t *hashes, size_t n)
 		bf_bloom_count_added(layer, (bf_added) {fresh, fresh > 0});
 	}
 	else
-	{
-		bf_assert(layer->count < layer->room);
-		layer->hashes[layer->count++] = hash;
-	}
+		bf_accumulator_add(&layer->list, hash);
 }
 
 /* Add one key to a filter of any number of layers. */
@@ -613,8 +392,8 @@ bf_bloom_add_layered(bf_bloom *bloom, uint64_t hash)
 }
 
 /*
- * Apply the keys that wait to be many.  Should the layer get full on the way,
- * the others of them go where bloom_add_next says.
+ * Add the keys that were batched.  If the layer may get full, they are added one
+ * by one, and the next layer takes the rest.
  */
 void
 bf_bloom_apply_batch(bf_bloom *bloom)
@@ -634,10 +413,7 @@ bf_bloom_apply_batch(bf_bloom *bloom)
 		bf_bloom_add_layered(bloom, batch[i]);
 }
 
-/*
- * Add many keys.  As all of them are known, a new layer is made large enough
- * for those that are still to come.
- */
+/* Add many keys.  A new layer is made large enough for all that are left. */
 void
 bf_bloom_add_many(bf_bloom *bloom, const uint64_t *hashes, size_t n)
 {
@@ -654,16 +430,16 @@ bf_bloom_add_many(bf_bloom *bloom, const uint64_t *hashes, size_t n)
 }
 
 /*
- * Make sure that n keys can be added without anything that could fail on the
- * way.  False if that cannot be promised; then nothing has changed.
+ * Reserve memory so that adding n keys cannot fail.  False, and nothing has
+ * changed, if that cannot be guaranteed.
  */
 bool
 bf_bloom_reserve(bf_bloom *bloom, size_t n)
 {
 	bf_bloom_layer *layer = bf_bloom_open_layer(bloom);
-	uint64_t	largest = largest_room(bloom, layer);
-	uint64_t	needed = layer->count + (uint64_t) n;
-	uint64_t	room = (uint64_t) layer->room * 2;
+	uint64_t	largest = bf_bloom_largest_room(bloom, layer);
+	uint64_t	needed = layer->list.n + n;
+	uint64_t	room = layer->list.room * 2;
 
 	if (n >= MOST_WITHOUT_POLL || bloom->batched > 0)
 		return false;
@@ -671,33 +447,26 @@ bf_bloom_reserve(bf_bloom *bloom, size_t n)
 		return bf_bloom_lines_take(layer, n);
 	if (needed > largest)
 		return false;
-	if (needed > layer->room)
+	if (needed > layer->list.room)
 	{
 		room = room < largest ? room : largest;
-		enlarge_list(bloom, layer, room > needed ? room : needed);
+		bf_accumulator_reserve(bloom->header.host, &layer->list, room > needed ? room : needed);
 	}
 	return true;
 }
 
 /* ----------------------------------------------------------------
- * Asking
+ * Testing
  * ----------------------------------------------------------------
  */
 
-/* May the filter hold the key? */
+/* May the key have been added? */
 bool
 bf_bloom_contains(bf_bloom *bloom, uint64_t hash)
 {
 	if (bloom->batched > 0)
 		bf_bloom_apply_batch(bloom);
 	return bf_bloom_layer_contains(bloom, bf_bloom_open_layer(bloom), hash) || bloom_closed_layers_contain(bloom, hash);
-}
-
-bool
-bf_bloom_layer_is_empty(bf_host host, const bf_bloom_layer *layer)
-{
-	return layer->lines == NULL ? layer->count == 0 :
-		bf_bytes_are_zero(host, layer->lines, layer->size.shape.words * 8);
 }
 
 bool
@@ -712,8 +481,8 @@ bf_bloom_is_empty(const bf_bloom *bloom)
 }
 
 /*
- * How many of these keys would change the filter?  The last of those is
- * returned, too.  In a window only the newest layer counts: see bloom_add_next.
+ * Count the keys that would change the filter, and return the last of them in
+ * *last.  In a window only the newest layer counts: see bloom_add_next.
  */
 size_t
 bf_bloom_count_new(bf_bloom *bloom, const uint64_t *hashes, size_t n, uint64_t *last)
@@ -735,8 +504,8 @@ bf_bloom_count_new(bf_bloom *bloom, const uint64_t *hashes, size_t n, uint64_t *
 }
 
 /*
- * Give the open layer the form that can be written, and that any other layer
- * has: nothing waits, and a list is sorted and no longer than it may be.
+ * Give the open layer the form that can be written: no keys are batched, and a
+ * list is sorted and no longer than it may be.
  */
 void
 bf_bloom_order(bf_bloom *bloom)
@@ -744,15 +513,15 @@ bf_bloom_order(bf_bloom *bloom)
 	if (bloom->batched > 0)
 		bf_bloom_apply_batch(bloom);
 
-	/* what does not fit the lines may open another layer, as a list */
+	/* keys that do not fit the lines open another layer, which is a list */
 	while (bf_bloom_open_layer(bloom)->lines == NULL)
 	{
 		bf_bloom_layer *layer = bf_bloom_open_layer(bloom);
 
 		if (bloom_replace_list_by_proof(bloom, layer))
 			return;
-		bf_bloom_sort_list(bloom, layer);
-		if (bf_bloom_may_be_list(bloom, layer, layer->count))
+		bf_accumulator_sort(bloom->header.host, &layer->list);
+		if (bf_bloom_may_be_list(bloom, layer, layer->list.n))
 			return;
 		bloom_list_to_lines(bloom);
 	}

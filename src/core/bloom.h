@@ -1,40 +1,39 @@
 /*
  * bloom.h
- *		The mutable Bloom filter: every way to make or change one goes here.
+ *		The mutable Bloom filter, through which every Bloom filter is made and
+ *		changed.
  *
- * Aggregates, adding to a filter, unions, intersections and compaction use the
- * same object.  It is a chain of layers, of which the last one is open: it takes
- * new keys.
+ * Aggregates, additions, unions, intersections and compaction use the same object.
+ * It is a chain of layers.  The last layer is the open one, to which new keys are
+ * added.
  */
 #ifndef BF_BLOOM_H
 #define BF_BLOOM_H
 
+#include "accumulator.h"
 #include "format.h"
 #include "growth.h"
 #include "lines.h"
 
-/* log2 of the number of recent hashes that are remembered: 16 KB. */
+/* log2 of the number of recent hashes in the cache: 16 KB. */
 #define BF_RECENT_BITS		11
 
-/* A layer whose keys are not counted: its bits tell when it is full. */
+/* A number of bits or keys that is not counted. */
 #define BF_UNCOUNTED		UINT64_MAX
 
 /*
- * One layer: a list of hashes until that is no longer allowed, then lines.  The
- * list of the open layer is in any order and may have repetitions; that of any
- * other layer is sorted and distinct.
+ * One layer: a list of hashes while that is allowed, then lines.  The list of the
+ * open layer may be unsorted and have repetitions; the others are sorted and
+ * distinct.
  */
 typedef struct bf_bloom_layer
 {
 	bf_size		size;			/* no words: sized at the end */
-	uint64_t   *hashes;			/* NULL if lines */
+	bf_accumulator list;		/* not started if lines */
 	uint8_t    *lines;			/* NULL if a list */
-	uint32_t	room;			/* allocated in `hashes` */
-	uint32_t	count;			/* used in `hashes` */
-	uint32_t	sorted;			/* length of the sorted, distinct prefix */
 	uint64_t	bits_set;		/* in `lines`, or BF_UNCOUNTED */
-	uint64_t	full_bits;		/* lines with this many bits set are full */
-	uint64_t	keys_left;		/* keys until they are full, or BF_UNCOUNTED */
+	uint64_t	full_bits;		/* a layer with this many bits set is full */
+	uint64_t	keys_left;		/* keys until it is full, or BF_UNCOUNTED */
 } bf_bloom_layer;
 
 typedef struct bf_bloom
@@ -42,16 +41,17 @@ typedef struct bf_bloom
 	bf_header	header;
 	bf_bloom_layer *layer;
 	unsigned	layers;
-	bool		is_state;		/* of an aggregate: leaves as an unfinished
+	bool		is_state;		/* of an aggregate: written as an unfinished
 								 * value */
-	bool		is_part;		/* a state that has been overfed by itself */
+	bool		is_part;		/* a partial state that has exceeded its
+								 * list_bound */
 	uint8_t		fruitless_sorts;	/* sorts in a row that found few
 									 * repetitions */
-	uint8_t		skip_sorts;		/* sorts to leave out for that reason */
-	uint32_t	list_bound;		/* a list of at most this length stays a list,
-								 * whatever its layer is made for */
+	uint8_t		skip_sorts;		/* sorts to skip for that reason */
+	uint32_t	list_bound;		/* a list of at most this length stays a list
+								 * even if lines would be smaller */
 	uint32_t	batched;		/* used in `batch` */
-	uint64_t   *recent;			/* hashes seen lately, to skip repetitions */
+	uint64_t   *recent;			/* cache of recent hashes, to skip repetitions */
 	uint64_t	batch[BF_BATCH];	/* hashes not yet applied to open lines */
 } bf_bloom;
 
@@ -61,7 +61,7 @@ extern void bf_bloom_start_state(bf_bloom *bloom, bf_host host, uint64_t capacit
 extern void bf_bloom_load(bf_bloom *bloom, bf_host host, const bf_filter *filter);
 extern void bf_bloom_free(bf_bloom *bloom);
 
-/* Adding keys, and asking for them. */
+/* Adding and testing keys. */
 extern void bf_bloom_make_room(bf_bloom *bloom);
 extern void bf_bloom_apply_batch(bf_bloom *bloom);
 extern void bf_bloom_add_layered(bf_bloom *bloom, uint64_t hash);
@@ -85,31 +85,37 @@ extern void bf_bloom_sort_layers(bf_bloom *bloom);
 extern void bf_bloom_intersect(bf_bloom *bloom, const bf_filter *filter);
 extern void bf_bloom_compact(bf_bloom *bloom);
 
-/* For bloom_sets.c: the pieces that it puts together. */
-extern bf_shape bf_bloom_spill_shape(double fpp);
+/* Layers: see bloom_layers.c. */
+extern uint64_t bf_bloom_longest_list(const bf_bloom *bloom, const bf_bloom_layer *layer);
+extern uint64_t bf_bloom_largest_room(const bf_bloom *bloom, const bf_bloom_layer *layer);
 extern bool bf_bloom_may_be_list(const bf_bloom *bloom, const bf_bloom_layer *layer, uint64_t count);
-extern void bf_bloom_order(bf_bloom *bloom);
-extern void bf_bloom_start_list(const bf_bloom *bloom, bf_bloom_layer *layer, uint32_t count);
-extern bool bf_bloom_layer_contains(const bf_bloom *bloom, bf_bloom_layer *layer, uint64_t hash);
-extern bool bf_bloom_layer_is_empty(bf_host host, const bf_bloom_layer *layer);
-extern void bf_bloom_sort_list(const bf_bloom *bloom, bf_bloom_layer *layer);
-extern uint8_t *bf_bloom_lines_of_list(const bf_bloom *bloom, const bf_bloom_layer *layer, size_t n, bf_added *added);
+extern void bf_bloom_start_list(const bf_bloom *bloom, bf_bloom_layer *layer, uint64_t count);
+extern bf_shape bf_bloom_spill_shape(double fpp);
+extern uint8_t *bf_bloom_lines_of_list(const bf_bloom *bloom, const bf_bloom_layer *layer, uint64_t n, bf_added *added);
 extern void bf_bloom_install_lines(bf_bloom *bloom, bf_bloom_layer *layer, uint8_t *lines, bf_added added);
+extern uint64_t bf_bloom_layer_bits(bf_host host, const bf_bloom_layer *layer);
 extern void bf_bloom_count_bits(const bf_bloom *bloom, bf_bloom_layer *layer);
 extern void bf_bloom_load_layer(bf_bloom *bloom, bf_bloom_layer *layer, const bf_layer *from);
-extern bool bf_bloom_join_layers(bf_bloom *bloom);
+extern void bf_bloom_free_layer(const bf_bloom *bloom, bf_bloom_layer *layer);
+extern bool bf_bloom_layer_contains(const bf_bloom *bloom, bf_bloom_layer *layer, uint64_t hash);
+extern bool bf_bloom_layer_is_empty(bf_host host, const bf_bloom_layer *layer);
 extern void bf_bloom_insert_layer(bf_bloom *bloom, unsigned at, const bf_bloom_layer *layer);
 extern void bf_bloom_remove_layer(bf_bloom *bloom, unsigned at);
-extern void bf_bloom_free_layer(bf_bloom *bloom, bf_bloom_layer *layer);
+extern bool bf_bloom_merge_layer(bf_bloom *bloom, bf_bloom_layer *layer, const bf_bloom_layer *other, bool always);
+extern bool bf_bloom_merge_into_any(bf_bloom *bloom, unsigned n, const bf_bloom_layer *other, bool always);
+extern bool bf_bloom_join_layers(bf_bloom *bloom);
 
-/* The layer that takes new keys. */
+/* For bloom_sets.c and bloom_write.c. */
+extern void bf_bloom_order(bf_bloom *bloom);
+
+/* The open layer, to which new keys are added. */
 static inline bf_bloom_layer *
 bf_bloom_open_layer(bf_bloom *bloom)
 {
 	return &bloom->layer[bloom->layers - 1];
 }
 
-/* Note what keys have changed in the lines of a layer. */
+/* Update the counters of a layer after keys were added to its lines. */
 static inline void
 bf_bloom_count_added(bf_bloom_layer *layer, bf_added added)
 {
@@ -118,7 +124,7 @@ bf_bloom_count_added(bf_bloom_layer *layer, bf_added added)
 		layer->keys_left -= added.keys < layer->keys_left ? added.keys : layer->keys_left;
 }
 
-/* Have lines certainly room for n more keys? */
+/* Do n more keys certainly fit the lines? */
 static inline bool
 bf_bloom_lines_take(const bf_bloom_layer *layer, uint64_t n)
 {
@@ -128,14 +134,14 @@ bf_bloom_lines_take(const bf_bloom_layer *layer, uint64_t n)
 	return n <= layer->keys_left && layer->bits_set + n * shape.probes * shape.groups <= layer->full_bits;
 }
 
-/* Add keys that have room there. */
+/* Add keys that fit the lines. */
 static inline void
 bf_bloom_add_to_lines(bf_bloom *bloom, bf_bloom_layer *layer, const uint64_t *hashes, size_t n)
 {
 	bf_bloom_count_added(layer, bf_lines_add_many(bloom->header.host, layer->lines, layer->size.shape, hashes, n));
 }
 
-/* Add one key's hash: the short way of an aggregate. */
+/* Add one key.  Inline, because aggregates do little else. */
 static inline void
 bf_bloom_add(bf_bloom *bloom, uint64_t hash)
 {
@@ -161,7 +167,7 @@ bf_bloom_add(bf_bloom *bloom, uint64_t hash)
 			return;
 		*seen = hash;
 	}
-	if (bf_unlikely(layer->count == layer->room))
+	if (bf_unlikely(bf_accumulator_is_full(&layer->list)))
 	{
 		bf_bloom_make_room(bloom);
 		if (bloom->layers > 1 || layer->lines != NULL)
@@ -170,7 +176,7 @@ bf_bloom_add(bf_bloom *bloom, uint64_t hash)
 			return;
 		}
 	}
-	layer->hashes[layer->count++] = hash;
+	bf_accumulator_add(&layer->list, hash);
 }
 
 #endif							/* BF_BLOOM_H */

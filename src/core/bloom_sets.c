@@ -3,17 +3,11 @@
  *		Union, intersection and compaction of Bloom filters, and the merging of
  *		aggregates' states.
  *
- * The rule of merging, for all of them:  Two layers of one shape are merged bit
- * by bit if the result has no more bits set than a full layer: then it is the
- * layer that all keys together would have made.  They are merged as well if one
- * adds nothing to the other.  Otherwise, and if their shapes differ, they stand
- * side by side: no key is lost, each layer is asked, and the false-positive
- * probability of the whole is what the layers add up to.
- *
- * A filter of a fixed size takes everything into one layer, and so do two windows
- * of one geometry, the newest into the newest.  The state of an aggregate never
- * fails for the number of its layers: with as many as there may be, those of one
- * shape are merged in any case.
+ * The rule that decides whether two layers are merged is in bloom_layers.c.  Two
+ * filters of a fixed size are always merged into one layer.  Two windows of one
+ * geometry are merged layer by layer, the newest with the newest.  The state of an
+ * aggregate does not fail for the number of its layers: when it has BF_MAX_LAYERS,
+ * layers of one shape are merged even if the result is overfull.
  */
 #include <stdlib.h>
 
@@ -21,13 +15,13 @@
 #include "query.h"
 
 /* ----------------------------------------------------------------
- * The rule
+ * Layers of another filter
  * ----------------------------------------------------------------
  */
 
 /*
- * A layer of another filter, to be looked at: its lines are where they are, of a
- * list there is a copy.  free_borrowed ends that.
+ * View a layer of another filter as one of ours: its lines are used in place, a
+ * list is copied.  free_borrowed frees the copy.
  */
 static bf_bloom_layer
 borrow_layer(bf_bloom *bloom, const bf_layer *from)
@@ -44,144 +38,12 @@ borrow_layer(bf_bloom *bloom, const bf_layer *from)
 }
 
 static void
-free_borrowed(bf_bloom *bloom, const bf_bloom_layer *layer)
+free_borrowed(const bf_bloom *bloom, bf_bloom_layer *layer)
 {
-	bf_release(bloom->header.host, layer->hashes);
+	bf_accumulator_free(bloom->header.host, &layer->list);
 }
 
-/* The bits set in the lines of a layer; none if it is a list. */
-static uint64_t
-own_bits(bf_host host, const bf_bloom_layer *layer)
-{
-	return layer->lines == NULL ? 0 : bf_lines_bits_set(host, layer->lines, layer->size.shape.words);
-}
-
-/*
- * Lines of both a layer and another one of the same shape, in memory of their
- * own.
- */
-static uint8_t *
-bloom_lines_of_both(bf_bloom *bloom, const bf_bloom_layer *layer, const bf_bloom_layer *other, bf_added *added)
-{
-	bf_host		host = bloom->header.host;
-	bf_shape	shape = layer->size.shape;
-	uint8_t    *lines = bf_allocate_zero(host, shape.words * 8);
-
-	for (unsigned i = 0; i < 2; i++)
-	{
-		const bf_bloom_layer *part = i == 0 ? layer : other;
-
-		if (part->lines != NULL)
-			bf_lines_or(host, lines, part->lines, shape.words);
-		else
-			bf_lines_add_many(host, lines, shape, part->hashes, part->count);
-	}
-	*added = (bf_added) {bf_lines_bits_set(host, lines, shape.words), 0};
-	return lines;
-}
-
-/* Merge two lists, if that makes a list; false if it does not. */
-static bool
-bloom_merge_lists(bf_bloom *bloom, bf_bloom_layer *layer, const bf_bloom_layer *other)
-{
-	bf_host		host = bloom->header.host;
-	uint64_t	total = (uint64_t) layer->count + other->count;
-	uint64_t   *hashes = bf_allocate(host, sizeof(uint64_t) * (total + 1));
-	uint64_t	count;
-
-	memcpy(hashes, layer->hashes, sizeof(uint64_t) * layer->count);
-	memcpy(hashes + layer->count, other->hashes, sizeof(uint64_t) * other->count);
-	count = bf_hashes_sort_unique(host, hashes, (size_t) total, 0);
-	if (!bf_bloom_may_be_list(bloom, layer, count))
-	{
-		bf_release(host, hashes);
-		return false;
-	}
-	bf_release(host, layer->hashes);
-	layer->hashes = hashes;
-	layer->room = (uint32_t) (total + 1);
-	layer->count = layer->sorted = (uint32_t) count;
-	return true;
-}
-
-/*
- * Merge another layer of the same shape into one of the filter's, if the rule
- * says so or in any case.  False if not; then nothing has changed.
- */
-static bool
-bloom_merge_layer(bf_bloom *bloom, bf_bloom_layer *layer, const bf_bloom_layer *other, bool always)
-{
-	bf_host		host = bloom->header.host;
-	bf_shape	shape = layer->size.shape;
-	uint64_t	capacity = layer->size.capacity > other->size.capacity ? layer->size.capacity : other->size.capacity;
-	uint64_t	full_bits = always ? UINT64_MAX : bf_shape_full_bits(shape, capacity);
-	bf_added	both = {0, 0};
-	uint8_t    *lines = layer->lines;
-
-	bf_assert(bf_shape_equal(other->size.shape, shape));
-	if (layer->lines == NULL && other->lines == NULL && bloom_merge_lists(bloom, layer, other))
-	{
-		layer->size.capacity = capacity;
-		layer->full_bits = bf_full_bits(bloom->header.growth, shape, capacity);
-		return true;
-	}
-
-	if (layer->lines != NULL && other->lines != NULL)
-		both.bits = bf_lines_bits_set_or(host, layer->lines, other->lines, shape.words);
-	else
-		lines = bloom_lines_of_both(bloom, layer, other, &both);
-	if (both.bits > full_bits && both.bits != own_bits(host, layer) && both.bits != own_bits(host, other))
-	{
-		if (lines != layer->lines)
-			bf_release(host, lines);
-		return false;
-	}
-	if (lines != layer->lines)
-		bf_release(host, layer->lines);
-	else
-		bf_lines_or(host, lines, other->lines, shape.words);
-	layer->size.capacity = capacity;
-	layer->keys_left = BF_UNCOUNTED;
-	bf_bloom_install_lines(bloom, layer, lines, both);
-	return true;
-}
-
-/* Merge a layer into one of the first n, if there is one that the rule allows. */
-static bool
-bloom_merge_into_any(bf_bloom *bloom, unsigned n, const bf_bloom_layer *other, bool always)
-{
-	for (unsigned i = 0; i < n; i++)
-	{
-		const bf_size *size = &bloom->layer[i].size;
-
-		/* the first layer of a state keeps the capacity that was declared */
-		if (bf_shape_equal(size->shape, other->size.shape) &&
-			(!bloom->is_state || size->capacity == other->size.capacity) &&
-			bloom_merge_layer(bloom, &bloom->layer[i], other, always))
-			return true;
-	}
-	return false;
-}
-
-/*
- * There are as many layers as there may be: merge two of one shape in any case, to
- * make room for another.  False if no two are alike.
- */
-bool
-bf_bloom_join_layers(bf_bloom *bloom)
-{
-	for (unsigned i = 1; i < bloom->layers; i++)
-	{
-		if (bloom_merge_into_any(bloom, i, &bloom->layer[i], true))
-		{
-			bf_bloom_remove_layer(bloom, i);
-			return true;
-		}
-	}
-	return false;
-}
-
-/* Put a copy of another filter's layer at position `at`. */
+/* Insert a copy of another filter's layer at position `at`. */
 static void
 bloom_copy_layer(bf_bloom *bloom, unsigned at, const bf_layer *from)
 {
@@ -193,16 +55,16 @@ bloom_copy_layer(bf_bloom *bloom, unsigned at, const bf_layer *from)
 }
 
 /*
- * Merge a layer of another filter, or else put a copy of it at the end.  A state
- * that has as many layers as there may be merges it in any case.
+ * Merge a layer of another filter, or append a copy of it.  A state that has
+ * BF_MAX_LAYERS merges it even if the result is overfull.
  */
 static void
 bloom_take_layer(bf_bloom *bloom, const bf_layer *from, bool always)
 {
 	bf_bloom_layer other = borrow_layer(bloom, from);
 	bool		full = bloom->layers == BF_MAX_LAYERS;
-	bool		merged = bloom_merge_into_any(bloom, bloom->layers, &other, always) ||
-	(full && bloom->is_state && bloom_merge_into_any(bloom, bloom->layers, &other, true));
+	bool		merged = bf_bloom_merge_into_any(bloom, bloom->layers, &other, always) ||
+	(full && bloom->is_state && bf_bloom_merge_into_any(bloom, bloom->layers, &other, true));
 
 	free_borrowed(bloom, &other);
 	if (merged)
@@ -215,7 +77,7 @@ bloom_take_layer(bf_bloom *bloom, const bf_layer *from, bool always)
 /* Hashes of a list that are added together. */
 #define BLOCK		1024
 
-/* Add the keys of a list: a block at a time while there is certainly room for it. */
+/* Add the keys of a list, a block at a time while the block certainly fits. */
 static void
 bloom_add_list(bf_bloom *bloom, const bf_layer *list)
 {
@@ -244,7 +106,7 @@ bloom_add_list(bf_bloom *bloom, const bf_layer *list)
 
 /*
  * Add the keys of a list one by one to a filter of one layer, if they certainly
- * have room there.  Many filters of few keys shall not cost a sort of all each.
+ * fit.  The union of many small filters would otherwise sort all keys for each.
  */
 static bool
 add_fitting_list(bf_bloom *bloom, const bf_layer *list)
@@ -254,7 +116,7 @@ add_fitting_list(bf_bloom *bloom, const bf_layer *list)
 	if (bloom->layers > 1 || list->form != BF_FORM_LIST || !bf_shape_equal(layer->size.shape, list->shape) ||
 		list->capacity > layer->size.capacity)
 		return false;
-	if (layer->lines == NULL ? !bf_bloom_may_be_list(bloom, layer, (uint64_t) layer->count + list->count) :
+	if (layer->lines == NULL ? !bf_bloom_may_be_list(bloom, layer, layer->list.n + list->count) :
 		!bf_bloom_lines_take(layer, (uint64_t) list->count + BF_BATCH))
 		return false;
 	bloom_add_list(bloom, list);
@@ -267,8 +129,8 @@ add_fitting_list(bf_bloom *bloom, const bf_layer *list)
  */
 
 /*
- * Is the value a state of the same aggregate call, with the same parameters?
- * Then lines of the first layer, if there are any, have one shape.
+ * Is the value a state of the same aggregate call, with the same parameters?  If
+ * so, the lines of both first layers have one shape.
  */
 bool
 bf_bloom_can_merge_state(const bf_bloom *bloom, const bf_filter *state)
@@ -287,7 +149,7 @@ bf_bloom_can_merge_state(const bf_bloom *bloom, const bf_filter *state)
 	return first->form == BF_FORM_LINES && bf_shape_equal(first->shape, bf_bloom_spill_shape(header->fpp));
 }
 
-/* Put the layer of the largest capacity last: it is the one to grow from. */
+/* Order layers by capacity: the last one is open, and the next is sized by it. */
 static int
 compare_capacities(const void *a, const void *b)
 {
@@ -297,7 +159,7 @@ compare_capacities(const void *a, const void *b)
 	return (x->size.capacity > y->size.capacity) - (x->size.capacity < y->size.capacity);
 }
 
-/* Any layer may become the open one: count the bits of all. */
+/* Count the bits of all layers: any of them may become the open one. */
 static void
 count_all_layers(bf_bloom *bloom)
 {
@@ -305,7 +167,7 @@ count_all_layers(bf_bloom *bloom)
 		bf_bloom_count_bits(bloom, &bloom->layer[i]);
 }
 
-/* Merge such a state.  Lists are added key by key, lines by the rule. */
+/* Merge such a state.  Lists are added key by key, lines are merged. */
 void
 bf_bloom_merge_state(bf_bloom *bloom, const bf_filter *state)
 {
@@ -321,10 +183,10 @@ bf_bloom_merge_state(bf_bloom *bloom, const bf_filter *state)
 			bloom_add_list(bloom, other);
 			continue;
 		}
-		bf_bloom_order(bloom);	/* another layer may be the open one then */
+		bf_bloom_order(bloom);	/* may open another layer */
 		for (unsigned j = 0; j < bloom->layers; j++)
 		{
-			/* a list that is sized at the end becomes lines as large as these */
+			/* an unsized list becomes lines of this shape */
 			if (bloom->layer[j].size.shape.words == 0)
 				bloom->layer[j].size.shape = other->shape;
 		}
@@ -378,8 +240,8 @@ is_same_window(const bf_bloom *bloom, const bf_filter *filter)
 }
 
 /*
- * Merge two windows, the newest layers first.  What is older than all layers of
- * this one goes before them.
+ * Merge two windows, the newest layer with the newest.  Surplus layers of the other
+ * filter are older than all of this one, and are inserted before them.
  */
 static void
 unite_windows(bf_bloom *bloom, const bf_filter *filter)
@@ -392,15 +254,12 @@ unite_windows(bf_bloom *bloom, const bf_filter *filter)
 	{
 		bf_bloom_layer other = borrow_layer(bloom, &filter->layer[i]);
 
-		bloom_merge_layer(bloom, &bloom->layer[bloom->layers - filter->layers + i], &other, true);
+		bf_bloom_merge_layer(bloom, &bloom->layer[bloom->layers - filter->layers + i], &other, true);
 		free_borrowed(bloom, &other);
 	}
 }
 
-/*
- * Unite with another filter; both hold keys.  The class of the keys is the
- * caller's business.
- */
+/* Unite with another filter; both hold keys, of a class that the caller has checked. */
 void
 bf_bloom_unite(bf_bloom *bloom, const bf_filter *filter)
 {
@@ -425,7 +284,7 @@ bf_bloom_unite(bf_bloom *bloom, const bf_filter *filter)
 		bf_bloom_layer *layer = &bloom->layer[i];
 
 		layer->full_bits = bf_full_bits(header->growth, layer->size.shape, layer->size.capacity);
-		layer->bits_set = own_bits(header->host, layer);
+		layer->bits_set = bf_bloom_layer_bits(header->host, layer);
 	}
 	if (!window && filter->layers == 1 && add_fitting_list(bloom, &filter->layer[0]))
 		return;
@@ -444,7 +303,7 @@ bf_bloom_unite(bf_bloom *bloom, const bf_filter *filter)
 	}
 }
 
-/* A fixed order of layers: the same filters in any order make the same bytes. */
+/* Compare layers by content, so that a union does not depend on the order of filters. */
 static int
 compare_layers(const void *a, const void *b)
 {
@@ -459,17 +318,17 @@ compare_layers(const void *a, const void *b)
 		return x->lines == NULL ? -1 : 1;
 	if (x->lines != NULL)
 		return memcmp(x->lines, y->lines, (size_t) x->size.shape.words * 8);
-	if (x->count != y->count)
-		return x->count < y->count ? -1 : 1;
-	for (uint32_t i = 0; i < x->count; i++)
+	if (x->list.n != y->list.n)
+		return x->list.n < y->list.n ? -1 : 1;
+	for (uint64_t i = 0; i < x->list.n; i++)
 	{
-		if (x->hashes[i] != y->hashes[i])
-			return x->hashes[i] < y->hashes[i] ? -1 : 1;
+		if (x->list.hashes[i] != y->list.hashes[i])
+			return x->list.hashes[i] < y->list.hashes[i] ? -1 : 1;
 	}
 	return 0;
 }
 
-/* Bring the layers of a union into that order.  A window is ordered by age. */
+/* Sort the layers of a union.  A window stays ordered by age. */
 void
 bf_bloom_sort_layers(bf_bloom *bloom)
 {
@@ -485,8 +344,8 @@ bf_bloom_sort_layers(bf_bloom *bloom)
  */
 
 /*
- * Make a layer as small as it can be at the probability it was made for.  A list
- * knows its keys and can be sized anew; lines can be halved.
+ * Make a layer as small as its false-positive probability allows.  A list has its
+ * keys and can be given any shape; lines can be halved.
  */
 static void
 bloom_shrink_layer(bf_bloom *bloom, bf_bloom_layer *layer)
@@ -496,16 +355,16 @@ bloom_shrink_layer(bf_bloom *bloom, bf_bloom_layer *layer)
 
 	if (layer->lines == NULL)
 	{
-		uint64_t	capacity = layer->count > 0 ? layer->count : 1;
+		uint64_t	capacity = layer->list.n > 0 ? layer->list.n : 1;
 		bf_shape	shape = bf_shape_for(capacity, share);
 
 		if (shape.words >= layer->size.shape.words)
 			return;
 		layer->size = (bf_size) {shape, capacity};
-		if (!bf_keep_list(shape, layer->count))
+		if (!bf_keep_list(shape, layer->list.n))
 		{
 			bf_added	added;
-			uint8_t    *lines = bf_bloom_lines_of_list(bloom, layer, layer->count, &added);
+			uint8_t    *lines = bf_bloom_lines_of_list(bloom, layer, layer->list.n, &added);
 
 			bf_bloom_install_lines(bloom, layer, lines, added);
 		}
@@ -528,9 +387,9 @@ bloom_shrink_layer(bf_bloom *bloom, bf_bloom_layer *layer)
 }
 
 /*
- * The same keys in fewer bytes.  Layers without keys are dropped, those that are
- * too large folded, those that fit together merged.  A window keeps its layers:
- * they are equal for a reason.
+ * Make the filter smaller: drop empty layers, fold oversized ones, and merge those
+ * that fit together.  A window is left as it is, since its layers have to stay
+ * equal.
  */
 void
 bf_bloom_compact(bf_bloom *bloom)
@@ -542,7 +401,7 @@ bf_bloom_compact(bf_bloom *bloom)
 		bloom_shrink_layer(bloom, &bloom->layer[i]);
 	for (unsigned i = 1; i < bloom->layers;)
 	{
-		if (bloom_merge_into_any(bloom, i, &bloom->layer[i], bloom->header.growth == 0))
+		if (bf_bloom_merge_into_any(bloom, i, &bloom->layer[i], bloom->header.growth == 0))
 			bf_bloom_remove_layer(bloom, i);
 		else
 			i++;
@@ -554,27 +413,26 @@ bf_bloom_compact(bf_bloom *bloom)
  * ----------------------------------------------------------------
  */
 
-/* Keep the hashes of a list that the other layer may hold. */
+/* Keep the hashes of a list that the other layer reports. */
 static void
 bloom_keep_common(const bf_bloom *bloom, bf_bloom_layer *list, bf_bloom_layer *other)
 {
-	uint32_t	kept = 0;
+	uint64_t	kept = 0;
 
-	for (uint32_t i = 0; i < list->count; i++)
+	for (uint64_t i = 0; i < list->list.n; i++)
 	{
-		if (bf_bloom_layer_contains(bloom, other, list->hashes[i]))
-			list->hashes[kept++] = list->hashes[i];
+		if (bf_bloom_layer_contains(bloom, other, list->list.hashes[i]))
+			list->list.hashes[kept++] = list->list.hashes[i];
 		if (i % BF_POLL_EVERY == BF_POLL_EVERY - 1)
 			bf_poll(bloom->header.host);
 	}
-	list->count = list->sorted = kept;
+	list->list.n = list->list.sorted = kept;
 }
 
 /*
  * Intersect with another filter; both have one layer of one shape.  The result
- * may hold keys that are in neither: those that both report falsely, and those
- * whose bits were set by different keys of the two.  It never lacks one that is
- * in both.
+ * reports every key that is in both.  Its false positives are the keys that both
+ * filters report, some of which are in one of them or in neither.
  */
 void
 bf_bloom_intersect(bf_bloom *bloom, const bf_filter *filter)
@@ -588,8 +446,8 @@ bf_bloom_intersect(bf_bloom *bloom, const bf_filter *filter)
 	bf_assert(bloom->batched == 0 && bloom->recent == NULL);
 	if (layer->lines == NULL)
 	{
-		/* a list has the hashes themselves, so what is left of it is exact */
-		bf_bloom_sort_list(bloom, layer);
+		/* a list has the hashes themselves, so the result is exact */
+		bf_accumulator_sort(header->host, &layer->list);
 		bloom_keep_common(bloom, layer, &other);
 		free_borrowed(bloom, &other);
 	}

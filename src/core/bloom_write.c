@@ -1,35 +1,31 @@
 /*
  * bloom_write.c
- *		The mutable Bloom filter as bytes: as it stands, on its way to another
- *		process, and as an aggregate finishes it.
+ *		Writing a mutable Bloom filter: as a value, as a state for another
+ *		process, and as the result of an aggregate.
  *
- * First the filter is described, which tells its size; then it is written into
- * memory of that size, each layer in the form that the description says.
+ * The filter is described first, which yields its size.  The caller allocates
+ * memory of that size, and the filter is written as described.
  */
 #include "bloom.h"
 
-/* Describe all layers as they are. */
+/* Describe all layers in their current form. */
 static void
 bloom_describe_layers(bf_bloom *bloom, bf_filter *filter)
 {
-	bf_bloom_layer *layer;
-
 	filter->header = bloom->header;
 	filter->layers = (uint8_t) bloom->layers;
 	for (unsigned i = 0; i < bloom->layers; i++)
 	{
-		layer = &bloom->layer[i];
-		memset(&filter->layer[i], 0, sizeof(bf_layer));
-		filter->layer[i].shape = layer->size.shape;
-		filter->layer[i].capacity = layer->size.capacity;
+		const bf_bloom_layer *layer = &bloom->layer[i];
+
+		filter->layer[i] = (bf_layer) {.shape = layer->size.shape, .capacity = layer->size.capacity, .count = (uint32_t) layer->list.n};
 		filter->layer[i].form = layer->lines != NULL ? BF_FORM_LINES : BF_FORM_LIST;
-		filter->layer[i].count = layer->count;
 	}
 }
 
 /*
- * Describe the filter as it stands, and return its size.  The state of an
- * aggregate is described as an unfinished value: a list has no shape there.
+ * Describe the filter and return its size.  The state of an aggregate is described
+ * as an unfinished value, in which a list has no shape.
  */
 uint64_t
 bf_bloom_describe(bf_bloom *bloom, bf_filter *filter)
@@ -42,9 +38,9 @@ bf_bloom_describe(bf_bloom *bloom, bf_filter *filter)
 }
 
 /*
- * The same for the state of an aggregate on its way to another process, which
- * adds its hashes one by one: where sorting would remove few of them, they may
- * stay in any order.  That was 25 % of the time of a parallel build.
+ * Describe the state of an aggregate for another process.  That process adds the
+ * hashes one by one, so the list is not sorted if that would remove few of them:
+ * sorting took 25% of the time of a parallel build.
  */
 uint64_t
 bf_bloom_describe_to_travel(bf_bloom *bloom, bf_filter *filter)
@@ -52,7 +48,7 @@ bf_bloom_describe_to_travel(bf_bloom *bloom, bf_filter *filter)
 	const bf_bloom_layer *layer = &bloom->layer[0];
 
 	if (!bloom->is_state || bloom->layers > 1 || layer->lines != NULL || bloom->fruitless_sorts == 0 ||
-		!bf_bloom_may_be_list(bloom, layer, layer->count))
+		!bf_bloom_may_be_list(bloom, layer, layer->list.n))
 		return bf_bloom_describe(bloom, filter);
 	bloom_describe_layers(bloom, filter);
 	filter->layer[0].shape = BF_UNSIZED;
@@ -60,8 +56,8 @@ bf_bloom_describe_to_travel(bf_bloom *bloom, bf_filter *filter)
 }
 
 /*
- * How far spilled lines can be folded: by the largest divisor with which they
- * are not fuller than they may be.
+ * The largest factor by which spilled lines can be folded without exceeding the
+ * false-positive probability.
  */
 static unsigned
 bloom_spare_factor(const bf_bloom *bloom, const bf_bloom_layer *layer)
@@ -69,7 +65,7 @@ bloom_spare_factor(const bf_bloom *bloom, const bf_bloom_layer *layer)
 	bf_shape	shape = layer->size.shape;
 	unsigned	factor = 1;
 
-	/* twelve million keys at the loosest target leave no larger factor */
+	/* with BF_MAX_LIST keys at the loosest target, no larger factor is left */
 	for (unsigned candidate = 2; candidate <= 512; candidate++)
 	{
 		bf_shape	folded = shape;
@@ -86,8 +82,8 @@ bloom_spare_factor(const bf_bloom *bloom, const bf_bloom_layer *layer)
 }
 
 /*
- * Describe the finished filter of an aggregate, and return its size.  The state
- * can take further keys: a window of rows may go on adding to it.
+ * Describe the finished filter of an aggregate and return its size.  The state can
+ * take further keys, as a window frame requires.
  */
 uint64_t
 bf_bloom_finish(bf_bloom *bloom, bf_filter *filter)
@@ -113,10 +109,7 @@ bf_bloom_finish(bf_bloom *bloom, bf_filter *filter)
 	return bf_filter_size(filter);
 }
 
-/*
- * Write what was described: each layer in the form and of the size that the
- * description says.
- */
+/* Write the filter as it was described. */
 void
 bf_bloom_write(bf_bloom *bloom, bf_filter *filter, uint8_t *bytes, size_t n)
 {
@@ -129,11 +122,11 @@ bf_bloom_write(bf_bloom *bloom, bf_filter *filter, uint8_t *bytes, size_t n)
 		bf_layer   *to = &filter->layer[i];
 
 		if (to->form == BF_FORM_LIST)
-			bf_list_write(to->data, from->hashes, from->count);
+			bf_list_write(to->data, from->list.hashes, (size_t) from->list.n);
 		else if (from->lines == NULL)
 		{
 			memset(to->data, 0, (size_t) to->shape.words * 8);
-			bf_lines_add_many(host, to->data, to->shape, from->hashes, from->count);
+			bf_lines_add_many(host, to->data, to->shape, from->list.hashes, (size_t) from->list.n);
 		}
 		else if (to->shape.words == from->size.shape.words)
 			memcpy(to->data, from->lines, (size_t) to->shape.words * 8);

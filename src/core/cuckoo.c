@@ -1,43 +1,46 @@
 /*
  * cuckoo.c
- *		The mutable cuckoo filter: changing it, asking it, merging, writing.
+ *		The mutable cuckoo filter: adding, removing and testing keys, writing.
  *
- * While it is small the filter is a list of numbers with a count for each; a
- * table takes over when it is the smaller one.  Nothing is lost on the way: a
- * table can be read back into a list, so the form is a matter of content alone,
- * and so is, for filters that were made at once (by aggregates and merges), the
- * place of each number in the table: they are inserted in ascending order.
+ * Cuckoo filters are from Fan, Andersen, Kaminsky and Mitzenmacher, "Cuckoo Filter:
+ * Practically Better Than Bloom", 2014; table.h says what differs here.
  *
- * Aggregates collect whole hashes first, in a list without a table, and choose
- * the range of numbers at the end.
+ * A small filter is a list of numbers with a count for each; a table replaces the
+ * list once it is smaller.  A table can be read back into a list, so the form
+ * depends on the content alone.  In filters that are built at once (by aggregates
+ * and merges) the place of each number in the table does as well, because
+ * numbers are inserted in ascending order.
  *
- * One table always: were there several, deleting a key could hit another one's
- * fingerprint in the wrong table.
+ * Aggregates first collect whole hashes, in a list without a table, and choose the
+ * range of numbers at the end.
  *
- * A filter may be the variable of a procedural language that catches errors, a
- * cancel among them, and goes on with it.  So whatever can fail (allocations,
- * polls, limits) comes before the first change that can be observed: a single
- * key is added or removed, or not.  For many keys see mutable.c.
+ * There is always one table.  With several, deleting a key could remove the
+ * fingerprint of another key from the wrong table.
+ *
+ * A procedural language may catch an error, such as a cancel, and continue to use
+ * the filter.  So whatever can fail (allocations, polls, limits) comes before the
+ * first visible change: a single key is added or removed, or not.  For many keys
+ * see mutable.c.
  */
 #include "cuckoo.h"
 #include "lines.h"
 
-/* Copies that wait to be sorted into the list: at least, and at most (8 MB). */
+/* The least and the most room for pending copies; the most is 8 MB. */
 #define LEAST_PENDING		8
 #define MOST_PENDING		(1024 * 1024)
 
-/* Numbers inserted between two polls: in a full table each may take 500 kicks. */
+/* Numbers inserted between two polls: in a full table each may take MAX_KICKS. */
 #define POLL_EVERY			4096
 
-/* Copies that are looked through when a key is asked for, rather than sorted. */
+/* The most pending copies that a test compares one by one. */
 #define FEW_PENDING			64
 
-/* Keys that are changed without a poll when a change must not fail: 30 ms. */
+/* Keys that are changed without a poll when that must not fail: 30 ms. */
 #define MOST_WITHOUT_POLL	65536
 
 /*
- * Past the bound of exact sizing an aggregate goes over to a table that is made
- * for this many keys, and gives up what it did not need in the end.
+ * An aggregate with more than BF_MAX_LIST keys uses a table for this number of
+ * keys, and drops the bits that turn out not to be needed at the end.
  */
 #define SPILL_KEYS			(UINT64_C(1) << 28)
 
@@ -51,11 +54,11 @@ check_bytes(const bf_cuckoo *cuckoo, uint64_t bytes)
 static void
 refuse_damaged_table(const bf_cuckoo *cuckoo)
 {
-	bf_fail(cuckoo->header.host, BF_FAIL_DAMAGED, 0, "Its table does not hold as many keys as it says.");
+	bf_fail(cuckoo->header.host, BF_FAIL_DAMAGED, 0, "The number of keys in its table does not match the stored count.");
 }
 
 /* ----------------------------------------------------------------
- * Beginning
+ * Starting and loading
  * ----------------------------------------------------------------
  */
 
@@ -66,11 +69,10 @@ start_empty(bf_cuckoo *cuckoo, const bf_header *header, bf_host host, bf_table t
 	bf_header_copy(&cuckoo->header, header, host);
 	cuckoo->table = table;
 	cuckoo->capacity = capacity;
-	cuckoo->pending_room = LEAST_PENDING;
-	cuckoo->pending = bf_allocate(host, sizeof(uint64_t) * LEAST_PENDING);
+	bf_accumulator_start(host, &cuckoo->pending, LEAST_PENDING);
 }
 
-/* Begin an empty filter.  A table of no buckets: choose one at the end. */
+/* Start an empty filter.  A table without buckets is chosen at the end. */
 void
 bf_cuckoo_start(bf_cuckoo *cuckoo, bf_host host, bf_table table, uint64_t capacity, double fpp)
 {
@@ -79,7 +81,7 @@ bf_cuckoo_start(bf_cuckoo *cuckoo, bf_host host, bf_table table, uint64_t capaci
 	start_empty(cuckoo, &header, host, table, capacity);
 }
 
-/* Begin the state of an aggregate.  Capacity 0: choose it at the end, too. */
+/* Start the state of an aggregate.  Capacity 0 is chosen at the end, too. */
 void
 bf_cuckoo_start_state(bf_cuckoo *cuckoo, bf_host host, uint64_t capacity, double fpp)
 {
@@ -89,8 +91,9 @@ bf_cuckoo_start_state(bf_cuckoo *cuckoo, bf_host host, uint64_t capacity, double
 }
 
 /*
- * What was opened can be probed, but its numbers may lead anywhere if the bytes
- * were damaged: look at those in the list.
+ * Check the numbers in the list of a filter that was opened.  Opening checks all
+ * that probing needs, but numbers of a damaged list could lead outside of a table
+ * when they are inserted.
  */
 void
 bf_cuckoo_check_listed(const bf_cuckoo *cuckoo, const bf_layer *layer)
@@ -98,11 +101,11 @@ bf_cuckoo_check_listed(const bf_cuckoo *cuckoo, const bf_layer *layer)
 	for (uint32_t i = 0; layer->table.buckets > 0 && i < layer->count; i++)
 	{
 		if (bf_load64(layer->list + (size_t) i * 8) >= bf_table_range(layer->table))
-			bf_fail(cuckoo->header.host, BF_FAIL_DAMAGED, 0, "Its list has a number that is out of range.");
+			bf_fail(cuckoo->header.host, BF_FAIL_DAMAGED, 0, "A number in its list is out of range.");
 	}
 }
 
-/* Continue a filter that exists, without reference to it later. */
+/* Load a filter; its bytes are copied. */
 void
 bf_cuckoo_load(bf_cuckoo *cuckoo, bf_host host, const bf_filter *filter)
 {
@@ -133,7 +136,7 @@ bf_cuckoo_free(bf_cuckoo *cuckoo)
 	bf_release(host, cuckoo->slots);
 	bf_release(host, cuckoo->numbers);
 	bf_release(host, cuckoo->counts);
-	bf_release(host, cuckoo->pending);
+	bf_accumulator_free(host, &cuckoo->pending);
 	bf_release(host, (void *) cuckoo->header.class.name);
 	memset(cuckoo, 0, sizeof(*cuckoo));
 }
@@ -146,7 +149,7 @@ bf_cuckoo_is_empty(const bf_cuckoo *cuckoo)
 		if (cuckoo->counts[i] > 0)
 			return false;
 	}
-	return cuckoo->used == 0 && cuckoo->pended == 0;
+	return cuckoo->used == 0 && cuckoo->pending.n == 0;
 }
 
 /* ----------------------------------------------------------------
@@ -154,7 +157,7 @@ bf_cuckoo_is_empty(const bf_cuckoo *cuckoo)
  * ----------------------------------------------------------------
  */
 
-/* Make room for more entries. */
+/* Make room for this number of entries. */
 static void
 reserve_list(bf_cuckoo *cuckoo, uint64_t room)
 {
@@ -176,26 +179,13 @@ reserve_list(bf_cuckoo *cuckoo, uint64_t room)
 	cuckoo->list_room = (uint32_t) room;
 }
 
-/* Make room for more copies that wait. */
-static void
-reserve_pending(bf_cuckoo *cuckoo, uint64_t room)
-{
-	if (room <= cuckoo->pending_room)
-		return;
-	if (room > UINT32_MAX)
-		check_bytes(cuckoo, room * 8);
-	cuckoo->pending = bf_reallocate(cuckoo->header.host, cuckoo->pending,
-									sizeof(uint64_t) * (uint64_t) cuckoo->pending_room, sizeof(uint64_t) * room);
-	cuckoo->pending_room = (uint32_t) room;
-}
-
 static inline unsigned
 add_counts(unsigned a, unsigned b)
 {
 	return a + b < BF_MAX_COUNT ? a + b : BF_MAX_COUNT;
 }
 
-/* Sum up entries of the same number, and drop those of no copies. */
+/* Merge entries of the same number, and drop those without copies. */
 static void
 cuckoo_compact_list(bf_cuckoo *cuckoo)
 {
@@ -219,8 +209,8 @@ cuckoo_compact_list(bf_cuckoo *cuckoo)
 }
 
 /*
- * Copies of a number are never more than BF_MAX_COUNT, the one in the table
- * included.  The list alone can count as many.
+ * Limit the copies of each number to BF_MAX_COUNT, including the one in the table.
+ * The list alone can count that many.
  */
 static void
 cuckoo_cap_counts(bf_cuckoo *cuckoo)
@@ -236,13 +226,13 @@ cuckoo_cap_counts(bf_cuckoo *cuckoo)
 	}
 }
 
-/* Merge the sorted copies that wait into the list, from the end, in place. */
+/* Merge the pending copies, which are sorted, into the list, in place from its end. */
 static void
 cuckoo_insert_pending(bf_cuckoo *cuckoo, uint32_t runs)
 {
-	const uint64_t *pending = cuckoo->pending;
+	const uint64_t *pending = cuckoo->pending.hashes;
 	uint64_t	old = cuckoo->listed;
-	uint64_t	fresh = cuckoo->pended;
+	uint64_t	fresh = cuckoo->pending.n;
 	uint64_t	end = old + runs;
 
 	while (fresh > 0)
@@ -267,22 +257,22 @@ cuckoo_insert_pending(bf_cuckoo *cuckoo, uint32_t runs)
 		}
 	}
 	bf_assert(end == old);
-	cuckoo->pended = 0;
+	cuckoo->pending.n = 0;
 	cuckoo->listed += runs;
 }
 
 /*
- * Sort the first n of the array of copies that wait, and reserve room in the list
- * for them.  Returns the number of distinct ones.
+ * Sort the first n pending copies, and reserve room in the list for them.  Returns
+ * the number of distinct ones.
  */
 static uint32_t
-cuckoo_prepare_pending(bf_cuckoo *cuckoo, uint32_t n)
+cuckoo_prepare_pending(bf_cuckoo *cuckoo, uint64_t n)
 {
-	const uint64_t *pending = cuckoo->pending;
+	uint64_t   *pending = cuckoo->pending.hashes;
 	uint32_t	runs = 0;
 
-	bf_hashes_sort(cuckoo->header.host, cuckoo->pending, n);
-	for (uint32_t i = 0; i < n; i++)
+	bf_hashes_sort(cuckoo->header.host, pending, (size_t) n);
+	for (uint64_t i = 0; i < n; i++)
 	{
 		runs += i == 0 || pending[i] != pending[i - 1];
 		if (i % BF_POLL_EVERY == BF_POLL_EVERY - 1)
@@ -292,15 +282,15 @@ cuckoo_prepare_pending(bf_cuckoo *cuckoo, uint32_t n)
 	return runs;
 }
 
-/* Sort what waits into the list, and bring that into order. */
+/* Merge the pending copies into the list, and compact it. */
 void
 bf_cuckoo_merge_pending(bf_cuckoo *cuckoo)
 {
 	bool		all_new = cuckoo->listed == 0;
 
-	if (cuckoo->pended > 0)
+	if (cuckoo->pending.n > 0)
 	{
-		uint32_t	runs = cuckoo_prepare_pending(cuckoo, cuckoo->pended);
+		uint32_t	runs = cuckoo_prepare_pending(cuckoo, cuckoo->pending.n);
 
 		/* nothing fails from here on */
 		cuckoo_insert_pending(cuckoo, runs);
@@ -320,7 +310,10 @@ cuckoo_find_listed(const bf_cuckoo *cuckoo, uint64_t number)
 	return (uint32_t) bf_hashes_find(cuckoo->numbers, cuckoo->listed, number);
 }
 
-/* Replace each number by what `table` makes of it, which keeps their order. */
+/*
+ * Change the range of numbers, which keeps their order: hashes become numbers of
+ * `table`, and numbers lose their lowest drop_bits bits.
+ */
 void
 bf_cuckoo_renumber(bf_cuckoo *cuckoo, bf_table table, unsigned drop_bits)
 {
@@ -345,7 +338,7 @@ allocate_slots(const bf_cuckoo *cuckoo, bf_table table)
 	return bf_allocate_zero(cuckoo->header.host, bytes);
 }
 
-/* Enlarge a table and the capacity that goes with it; false if that cannot be. */
+/* Enlarge a table and its capacity; false if it cannot grow. */
 static bool
 enlarge(bf_table *table, uint64_t *capacity, unsigned growth)
 {
@@ -381,7 +374,7 @@ cuckoo_place_listed(const bf_cuckoo *cuckoo, uint8_t *slots, bf_table table, uin
 	return used;
 }
 
-/* Let a table take the place of the present one, if any.  Nothing fails here. */
+/* Replace the table, if there is one, by another.  Nothing fails here. */
 static void
 install_table(bf_cuckoo *cuckoo, uint8_t *slots, bf_table table, uint64_t capacity, uint64_t used, uint8_t *placed)
 {
@@ -397,9 +390,9 @@ install_table(bf_cuckoo *cuckoo, uint8_t *slots, bf_table table, uint64_t capaci
 }
 
 /*
- * Make a table of the list, in which nothing waits: as large as it has to be, and
- * with the numbers inserted in ascending order.  If the list is smaller than such
- * a table, it stays.
+ * Make a table of the list, which is as large as the list requires; nothing is
+ * pending.  Numbers are inserted in ascending order.  If the list is smaller than
+ * such a table, it stays.
  */
 static void
 cuckoo_list_to_table(bf_cuckoo *cuckoo)
@@ -425,8 +418,8 @@ cuckoo_list_to_table(bf_cuckoo *cuckoo)
 }
 
 /*
- * Let all numbers of a table wait in a filter in which nothing does.  They are as
- * many as the table says, or it is damaged.
+ * Copy all numbers of a table to the pending copies of a filter, which has none.
+ * If they are not as many as the table says, it is damaged.
  */
 static void
 cuckoo_take_numbers(bf_cuckoo *cuckoo, const bf_cuckoo *from)
@@ -434,17 +427,17 @@ cuckoo_take_numbers(bf_cuckoo *cuckoo, const bf_cuckoo *from)
 	uint64_t	number;
 	uint64_t	n = 0;
 
-	reserve_pending(cuckoo, from->used);
+	bf_accumulator_reserve(cuckoo->header.host, &cuckoo->pending, from->used);
 	for (uint64_t slot = 0; bf_table_next(cuckoo->header.host, from->slots, from->table, &slot, &number); n++)
 	{
 		if (n < from->used)
-			cuckoo->pending[n] = number;
+			cuckoo->pending.hashes[n] = number;
 	}
 	if (n != from->used)
 		refuse_damaged_table(cuckoo);
 }
 
-/* The other way: take everything out of the table. */
+/* Move all numbers from the table to the list. */
 void
 bf_cuckoo_table_to_list(bf_cuckoo *cuckoo)
 {
@@ -452,21 +445,21 @@ bf_cuckoo_table_to_list(bf_cuckoo *cuckoo)
 
 	bf_cuckoo_merge_pending(cuckoo);
 	cuckoo_take_numbers(cuckoo, cuckoo);
-	runs = cuckoo_prepare_pending(cuckoo, (uint32_t) cuckoo->used);
+	runs = cuckoo_prepare_pending(cuckoo, cuckoo->used);
 
 	/* nothing fails from here on */
 	bf_release(cuckoo->header.host, cuckoo->slots);
 	cuckoo->slots = NULL;
-	cuckoo->pended = (uint32_t) cuckoo->used;
+	cuckoo->pending.n = cuckoo->used;
 	cuckoo->used = 0;
 	cuckoo_insert_pending(cuckoo, runs);
 	cuckoo_compact_list(cuckoo);
 }
 
 /*
- * Replace the table by one of the same range that is `table`, and move there
- * what is in the list for lack of a place.  What finds no place in the new table
- * waits for the list.
+ * Replace the table by another one of the same range, and move numbers there from
+ * the list that had found no place before.  Numbers that find no place in the new
+ * table are pending afterwards.
  */
 void
 bf_cuckoo_move_to_table(bf_cuckoo *cuckoo, bf_table table, uint64_t capacity)
@@ -487,10 +480,10 @@ bf_cuckoo_move_to_table(bf_cuckoo *cuckoo, bf_table table, uint64_t capacity)
 			used++;
 		else
 		{
-			/* with room for the key that made it grow as well */
-			if (n - used + 1 >= cuckoo->pending_room)
-				reserve_pending(cuckoo, (n - used + 1) * 2);
-			cuckoo->pending[n - used] = number;
+			/* with room for the key that made the table grow */
+			if (n - used + 1 >= cuckoo->pending.room)
+				bf_accumulator_reserve(cuckoo->header.host, &cuckoo->pending, (n - used + 1) * 2);
+			cuckoo->pending.hashes[n - used] = number;
 		}
 		if (n % POLL_EVERY == 0)
 			bf_poll(host);
@@ -502,10 +495,10 @@ bf_cuckoo_move_to_table(bf_cuckoo *cuckoo, bf_table table, uint64_t capacity)
 
 	/* nothing fails from here on */
 	install_table(cuckoo, slots, table, capacity, used, placed);
-	cuckoo->pended = (uint32_t) n;
+	cuckoo->pending.n = n;
 }
 
-/* There are as many keys in the table as it takes: let it grow, if it can. */
+/* Enlarge the table, which is full, if it can grow. */
 static void
 cuckoo_grow(bf_cuckoo *cuckoo)
 {
@@ -516,7 +509,7 @@ cuckoo_grow(bf_cuckoo *cuckoo)
 		bf_cuckoo_move_to_table(cuckoo, table, capacity);
 }
 
-/* The list of an aggregate gets too long: choose a table for many more. */
+/* Choose a table for an aggregate whose list is too long. */
 static void
 cuckoo_spill(bf_cuckoo *cuckoo)
 {
@@ -535,7 +528,7 @@ cuckoo_spill(bf_cuckoo *cuckoo)
 	bf_cuckoo_renumber(cuckoo, table, 0);
 }
 
-/* Go over from the list to a table if that is due. */
+/* Replace the list by a table if it has become too long. */
 static void
 choose_form(bf_cuckoo *cuckoo)
 {
@@ -551,7 +544,7 @@ choose_form(bf_cuckoo *cuckoo)
  * ----------------------------------------------------------------
  */
 
-/* Too many wait: sort them in, and go over to a table if that is due. */
+/* Make room for pending copies: merge them into the list, and replace it if it is too long. */
 void
 bf_cuckoo_make_room(bf_cuckoo *cuckoo)
 {
@@ -559,7 +552,7 @@ bf_cuckoo_make_room(bf_cuckoo *cuckoo)
 
 	bf_cuckoo_merge_pending(cuckoo);
 	room = cuckoo->listed / 2 > LEAST_PENDING ? cuckoo->listed / 2 : LEAST_PENDING;
-	reserve_pending(cuckoo, room < MOST_PENDING ? room : MOST_PENDING);
+	bf_accumulator_reserve(cuckoo->header.host, &cuckoo->pending, room < MOST_PENDING ? room : MOST_PENDING);
 	choose_form(cuckoo);
 }
 
@@ -567,11 +560,10 @@ bf_cuckoo_make_room(bf_cuckoo *cuckoo)
 void
 bf_cuckoo_add_to_table(bf_cuckoo *cuckoo, uint64_t number)
 {
-	if (cuckoo->pended == cuckoo->pending_room)
+	if (bf_accumulator_is_full(&cuckoo->pending))
 		bf_cuckoo_make_room(cuckoo);
 	if (cuckoo->used >= bf_table_full(cuckoo->table) && !bf_table_find(cuckoo->slots, cuckoo->table, number))
 		cuckoo_grow(cuckoo);
-	bf_assert(cuckoo->pended < cuckoo->pending_room);
 
 	/* growing may have moved the number into the table from the list */
 	if (!bf_table_find(cuckoo->slots, cuckoo->table, number) &&
@@ -582,7 +574,7 @@ bf_cuckoo_add_to_table(bf_cuckoo *cuckoo, uint64_t number)
 		cuckoo->was_placed = true;
 	}
 	else
-		cuckoo->pending[cuckoo->pended++] = number;
+		bf_accumulator_add(&cuckoo->pending, number);
 }
 
 /* Add one copy of each key. */
@@ -600,8 +592,8 @@ bf_cuckoo_add_many(bf_cuckoo *cuckoo, const uint64_t *hashes, size_t n)
 }
 
 /*
- * Make sure that n keys can be added without anything that could fail on the
- * way.  False if that cannot be promised; then nothing has changed.
+ * Reserve memory so that adding n keys cannot fail.  False, and nothing that can be
+ * observed has changed, if that cannot be guaranteed.
  */
 bool
 bf_cuckoo_reserve(bf_cuckoo *cuckoo, size_t n)
@@ -611,17 +603,17 @@ bf_cuckoo_reserve(bf_cuckoo *cuckoo, size_t n)
 
 	if (n >= MOST_WITHOUT_POLL)
 		return false;
-	if (cuckoo->pended + (uint64_t) n > cuckoo->pending_room)
+	if (cuckoo->pending.n + n > cuckoo->pending.room)
 	{
 		bf_cuckoo_make_room(cuckoo);
-		reserve_pending(cuckoo, cuckoo->pended + (uint64_t) n);
+		bf_accumulator_reserve(cuckoo->header.host, &cuckoo->pending, cuckoo->pending.n + n);
 	}
 	return cuckoo->slots == NULL || cuckoo->used + n <= bf_table_full(cuckoo->table) ||
 		!enlarge(&larger, &capacity, cuckoo->header.growth);
 }
 
 /* ----------------------------------------------------------------
- * Asking and removing
+ * Testing and removing
  * ----------------------------------------------------------------
  */
 
@@ -633,31 +625,31 @@ bf_cuckoo_contains(bf_cuckoo *cuckoo, uint64_t hash)
 
 	if (cuckoo->slots != NULL && bf_table_find(cuckoo->slots, cuckoo->table, number))
 		return true;
-	if (cuckoo->pended > FEW_PENDING)
+	if (cuckoo->pending.n > FEW_PENDING)
 		bf_cuckoo_merge_pending(cuckoo);
-	for (uint32_t i = 0; i < cuckoo->pended; i++)
+	for (uint64_t i = 0; i < cuckoo->pending.n; i++)
 	{
-		if (cuckoo->pending[i] == number)
+		if (cuckoo->pending.hashes[i] == number)
 			return true;
 	}
 	place = cuckoo_find_listed(cuckoo, number);
 	return place < cuckoo->listed && cuckoo->counts[place] > 0;
 }
 
-/* How many copies of a number are there, if nothing waits? */
+/* Count the copies of a number; none are pending. */
 unsigned
 bf_cuckoo_copies(const bf_cuckoo *cuckoo, uint64_t number)
 {
 	uint32_t	place = cuckoo_find_listed(cuckoo, number);
 
-	bf_assert(cuckoo->pended == 0);
+	bf_assert(cuckoo->pending.n == 0);
 	return (place < cuckoo->listed ? cuckoo->counts[place] : 0) +
 		(cuckoo->slots != NULL && bf_table_find(cuckoo->slots, cuckoo->table, number));
 }
 
 /*
- * Remove copies of a number, or all if there are fewer; nothing waits.  A count
- * that has reached its limit stays there: nobody knows how many copies there are.
+ * Remove copies of a number, or all if there are fewer; none are pending.  A count
+ * that has reached its limit stays: the true number of copies is unknown.
  */
 void
 bf_cuckoo_remove_copies(bf_cuckoo *cuckoo, uint64_t number, unsigned copies)
@@ -667,7 +659,7 @@ bf_cuckoo_remove_copies(bf_cuckoo *cuckoo, uint64_t number, unsigned copies)
 	unsigned	listed = place < cuckoo->listed ? cuckoo->counts[place] : 0;
 	unsigned	from_list = copies < listed ? copies : listed;
 
-	bf_assert(cuckoo->pended == 0);
+	bf_assert(cuckoo->pending.n == 0);
 	if (listed + in_table >= BF_MAX_COUNT)
 		return;
 	if (from_list > 0)
@@ -695,7 +687,7 @@ bf_cuckoo_remove_many(bf_cuckoo *cuckoo, const uint64_t *hashes, size_t n)
 	}
 }
 
-/* Make sure that n keys can be removed without anything that could fail. */
+/* Make sure that removing n keys cannot fail.  False if that cannot be guaranteed. */
 bool
 bf_cuckoo_reserve_removal(bf_cuckoo *cuckoo, size_t n)
 {
@@ -710,13 +702,13 @@ bf_cuckoo_reserve_removal(bf_cuckoo *cuckoo, size_t n)
  * ----------------------------------------------------------------
  */
 
-/* Add copies of a number of ours. */
+/* Add copies of a number of this filter's range. */
 void
 bf_cuckoo_add_copies(bf_cuckoo *cuckoo, uint64_t number, unsigned copies)
 {
 	while (copies-- > 0)
 	{
-		if (cuckoo->pended == cuckoo->pending_room)
+		if (bf_accumulator_is_full(&cuckoo->pending))
 			bf_cuckoo_make_room(cuckoo);
 		bf_cuckoo_add_number(cuckoo, number);
 	}
@@ -743,7 +735,7 @@ bf_cuckoo_add_table(bf_cuckoo *cuckoo, const uint8_t *slots, bf_table table, uns
  * ----------------------------------------------------------------
  */
 
-/* How many distinct numbers are in the table and in the list, if nothing waits? */
+/* Count the distinct numbers in the table and the list; none are pending. */
 static uint64_t
 cuckoo_count_distinct(const bf_cuckoo *cuckoo)
 {
@@ -755,7 +747,7 @@ cuckoo_count_distinct(const bf_cuckoo *cuckoo)
 	return distinct;
 }
 
-/* Bring everything into the form that can be written. */
+/* Give the filter the form that can be written. */
 static void
 cuckoo_order(bf_cuckoo *cuckoo)
 {
@@ -766,7 +758,7 @@ cuckoo_order(bf_cuckoo *cuckoo)
 		bf_cuckoo_table_to_list(cuckoo);
 }
 
-/* Describe the filter as it stands, and return its size. */
+/* Describe the filter and return its size. */
 uint64_t
 bf_cuckoo_describe(bf_cuckoo *cuckoo, bf_filter *filter)
 {
@@ -775,16 +767,12 @@ bf_cuckoo_describe(bf_cuckoo *cuckoo, bf_filter *filter)
 	cuckoo_order(cuckoo);
 	filter->header = cuckoo->header;
 	filter->layers = 1;
-	memset(layer, 0, sizeof(*layer));
-	layer->table = cuckoo->table;
-	layer->capacity = cuckoo->capacity;
+	*layer = (bf_layer) {.table = cuckoo->table, .capacity = cuckoo->capacity, .used = cuckoo->used, .count = cuckoo->listed};
 	layer->form = cuckoo->slots != NULL ? BF_FORM_TABLE : BF_FORM_COUNTS;
-	layer->used = cuckoo->used;
-	layer->count = cuckoo->listed;
 	return bf_filter_size(filter);
 }
 
-/* Write what was described. */
+/* Write the filter as it was described. */
 void
 bf_cuckoo_write(bf_cuckoo *cuckoo, bf_filter *filter, uint8_t *bytes, size_t n)
 {
@@ -798,7 +786,7 @@ bf_cuckoo_write(bf_cuckoo *cuckoo, bf_filter *filter, uint8_t *bytes, size_t n)
 		memcpy(layer->list + (size_t) layer->count * 8, cuckoo->counts, layer->count);
 }
 
-/* The table that a finished filter of `keys` distinct keys has. */
+/* Choose the table of a finished filter of `keys` distinct keys. */
 static void
 choose_table(const bf_cuckoo *state, uint64_t keys, bf_table *table, uint64_t *capacity, unsigned *drop_bits)
 {
@@ -816,7 +804,7 @@ choose_table(const bf_cuckoo *state, uint64_t keys, bf_table *table, uint64_t *c
 	}
 	else if (*capacity == 0)
 	{
-		/* a table that was made for many: fit it to those that came */
+		/* a table for SPILL_KEYS: drop the bits that are not needed */
 		*drop_bits = bf_table_spare_bits(*table, keys, fpp, growth);
 		table->slot_bits = (uint8_t) (table->slot_bits - *drop_bits);
 		*capacity = bf_table_full(*table);
@@ -824,9 +812,9 @@ choose_table(const bf_cuckoo *state, uint64_t keys, bf_table *table, uint64_t *c
 }
 
 /*
- * The finished filter of an aggregate, made of a copy: a window of rows may go on
- * adding to the state.  A table of more keys than can be sorted is moved to
- * another one, with as many bits as are needed.
+ * Make the finished filter of an aggregate from a copy, because a window frame may
+ * continue to add to the state.  A table of more than BF_MAX_LIST keys is not
+ * sorted: its numbers are moved to another table with the bits that are needed.
  */
 void
 bf_cuckoo_finish(bf_cuckoo *cuckoo, bf_cuckoo *finished, bf_host host)
@@ -865,7 +853,7 @@ bf_cuckoo_finish(bf_cuckoo *cuckoo, bf_cuckoo *finished, bf_host host)
 	if (cuckoo->slots != NULL)
 	{
 		cuckoo_take_numbers(finished, cuckoo);
-		finished->pended = (uint32_t) cuckoo->used;
+		finished->pending.n = cuckoo->used;
 		bf_cuckoo_merge_pending(finished);
 	}
 	choose_table(cuckoo, finished->listed, &table, &capacity, &drop_bits);

@@ -1,16 +1,19 @@
 /*
  * cuckoo.h
- *		The mutable cuckoo filter: every way to make or change one goes here.
+ *		The mutable cuckoo filter, through which every cuckoo filter is made and
+ *		changed.
  */
 #ifndef BF_CUCKOO_H
 #define BF_CUCKOO_H
 
+#include "accumulator.h"
 #include "format.h"
 
 /*
  * The filter is a multiset of numbers (see table.h).  Its table has a number
  * once or not at all; its list counts all other copies.  Copies that were added
- * lately wait in an array, in any order, to be sorted into the list.
+ * recently are pending: they wait in an array, unsorted, to be merged into the
+ * list.
  */
 typedef struct bf_cuckoo
 {
@@ -18,17 +21,16 @@ typedef struct bf_cuckoo
 	bf_table	table;			/* no buckets: chosen at the end */
 	uint64_t	capacity;		/* 0: chosen at the end */
 	uint8_t    *slots;			/* of the table, if there is one yet */
-	uint64_t	used;			/* of these */
+	uint64_t	used;			/* slots in use */
 	uint64_t   *numbers;		/* the list, ascending */
 	uint8_t    *counts;			/* of each number: 0 after it was deleted */
-	uint64_t   *pending;		/* copies that wait */
 	uint32_t	listed;			/* used in `numbers` and `counts` */
 	uint32_t	list_room;
-	uint32_t	pended;			/* used in `pending` */
-	uint32_t	pending_room;
-	bool		has_holes;		/* there are counts of 0 */
-	bool		was_placed;		/* numbers of the list may have got a slot
-								 * since */
+	bf_accumulator pending;		/* its sorted prefix is not used: repetitions
+								 * are copies */
+	bool		has_holes;		/* some counts are 0 */
+	bool		was_placed;		/* a number of the list may have got a slot,
+								 * so that its count is too high */
 } bf_cuckoo;
 
 /* Making one. */
@@ -37,7 +39,7 @@ extern void bf_cuckoo_start_state(bf_cuckoo *cuckoo, bf_host host, uint64_t capa
 extern void bf_cuckoo_load(bf_cuckoo *cuckoo, bf_host host, const bf_filter *filter);
 extern void bf_cuckoo_free(bf_cuckoo *cuckoo);
 
-/* Adding, removing and asking for keys. */
+/* Adding, removing and testing keys. */
 extern void bf_cuckoo_make_room(bf_cuckoo *cuckoo);
 extern void bf_cuckoo_add_to_table(bf_cuckoo *cuckoo, uint64_t number);
 extern void bf_cuckoo_add_many(bf_cuckoo *cuckoo, const uint64_t *hashes, size_t n);
@@ -47,7 +49,7 @@ extern bool bf_cuckoo_reserve_removal(bf_cuckoo *cuckoo, size_t n);
 extern bool bf_cuckoo_contains(bf_cuckoo *cuckoo, uint64_t hash);
 extern bool bf_cuckoo_is_empty(const bf_cuckoo *cuckoo);
 
-/* Sums: see cuckoo_sets.c. */
+/* Sums and differences: see cuckoo_sets.c. */
 extern bool bf_cuckoo_can_merge_state(const bf_cuckoo *cuckoo, const bf_filter *state);
 extern void bf_cuckoo_merge_state(bf_cuckoo *cuckoo, const bf_filter *state);
 extern bool bf_cuckoo_can_merge(const bf_cuckoo *cuckoo, const bf_filter *filter);
@@ -55,7 +57,7 @@ extern void bf_cuckoo_merge(bf_cuckoo *cuckoo, const bf_filter *filter);
 extern bool bf_cuckoo_subtract(bf_cuckoo *cuckoo, const bf_filter *filter, unsigned *there, unsigned *wanted);
 extern void bf_cuckoo_sort(bf_cuckoo *cuckoo);
 
-/* For cuckoo_sets.c: the pieces that it puts together. */
+/* For cuckoo_sets.c. */
 extern void bf_cuckoo_check_listed(const bf_cuckoo *cuckoo, const bf_layer *layer);
 extern void bf_cuckoo_merge_pending(bf_cuckoo *cuckoo);
 extern void bf_cuckoo_renumber(bf_cuckoo *cuckoo, bf_table table, unsigned drop_bits);
@@ -75,11 +77,10 @@ extern void bf_cuckoo_write(bf_cuckoo *cuckoo, bf_filter *filter, uint8_t *bytes
 static inline void
 bf_cuckoo_add_number(bf_cuckoo *cuckoo, uint64_t number)
 {
-	bf_assert(cuckoo->slots != NULL || cuckoo->pended < cuckoo->pending_room);
 	if (cuckoo->slots != NULL)
 		bf_cuckoo_add_to_table(cuckoo, number);
 	else
-		cuckoo->pending[cuckoo->pended++] = number;
+		bf_accumulator_add(&cuckoo->pending, number);
 }
 
 /* Add one copy of a key. */
@@ -87,7 +88,7 @@ static inline void
 bf_cuckoo_add(bf_cuckoo *cuckoo, uint64_t hash)
 {
 	/* this may choose the range of numbers */
-	if (bf_unlikely(cuckoo->pended == cuckoo->pending_room))
+	if (bf_unlikely(bf_accumulator_is_full(&cuckoo->pending)))
 		bf_cuckoo_make_room(cuckoo);
 	bf_cuckoo_add_number(cuckoo, bf_table_number(cuckoo->table, hash));
 }

@@ -1,17 +1,16 @@
 /*
  * cuckoo_sets.c
- *		Sums and differences of cuckoo filters, and the merging of aggregates'
- *		states.
+ *		Sums and differences of cuckoo filters, and merging states of aggregates.
  *
- * Filters with the same range of numbers are merged number by number: counts add
- * up.  They are subtracted in the same way.
+ * Filters with the same range of numbers are merged number by number, and their
+ * counts are added.  Subtracting works in the same way.
  */
 #include "cuckoo.h"
 #include "query.h"
 
 /*
- * Add all that a filter holds: numbers, which are ours too, or hashes if it is
- * unfinished.
+ * Add the contents of a filter: numbers of the same range, or hashes if the filter
+ * is unfinished.
  */
 static void
 cuckoo_add_filter(bf_cuckoo *cuckoo, const bf_filter *filter)
@@ -30,7 +29,7 @@ cuckoo_add_filter(bf_cuckoo *cuckoo, const bf_filter *filter)
 			bf_cuckoo_add_copies(cuckoo, value, counts[i]);
 		else
 		{
-			/* to make room may choose another range of numbers */
+			/* making room may choose another range of numbers */
 			for (unsigned copy = 0; copy < counts[i]; copy++)
 				bf_cuckoo_add(cuckoo, value);
 		}
@@ -59,7 +58,7 @@ bf_cuckoo_merge_state(bf_cuckoo *cuckoo, const bf_filter *state)
 	bf_assert(bf_cuckoo_can_merge_state(cuckoo, state));
 	if (cuckoo->table.buckets == 0 && state->layer[0].table.buckets > 0)
 	{
-		/* it has spilled already, so we have to */
+		/* the other state has a table, so this one needs the same range */
 		bf_cuckoo_merge_pending(cuckoo);
 		bf_cuckoo_renumber(cuckoo, state->layer[0].table, 0);
 		cuckoo->capacity = state->layer[0].capacity;
@@ -67,7 +66,7 @@ bf_cuckoo_merge_state(bf_cuckoo *cuckoo, const bf_filter *state)
 	cuckoo_add_filter(cuckoo, state);
 }
 
-/* Have both filters the same range of numbers and the same parameters? */
+/* Do both filters have the same range of numbers and the same parameters? */
 bool
 bf_cuckoo_can_merge(const bf_cuckoo *cuckoo, const bf_filter *filter)
 {
@@ -76,8 +75,8 @@ bf_cuckoo_can_merge(const bf_cuckoo *cuckoo, const bf_filter *filter)
 }
 
 /*
- * Merge such a filter: counts add up.  The table becomes as large as the larger
- * one, so that the order does not matter.
+ * Merge such a filter: counts are added.  The table gets the size of the larger one,
+ * so that the order of the filters does not matter.
  */
 void
 bf_cuckoo_merge(bf_cuckoo *cuckoo, const bf_filter *filter)
@@ -107,7 +106,7 @@ typedef struct Cursor
 	uint64_t	seen;
 } Cursor;
 
-/* The next of them, and how many copies of it there are; false at the end. */
+/* The next number and its copies; false at the end. */
 static bool
 next_number(Cursor *cursor, uint64_t *number, unsigned *copies)
 {
@@ -136,10 +135,10 @@ next_number(Cursor *cursor, uint64_t *number, unsigned *copies)
 }
 
 /*
- * Subtract such a filter: counts are taken off.  One that has reached its limit
- * stays there.  False if a number is not there as often as it should be taken off;
- * then nothing has changed, and *there and *wanted tell how often.  Otherwise
- * other keys of that number would be lost.
+ * Subtract such a filter: its counts are subtracted.  A count that has reached its
+ * limit stays.  False, and nothing has changed, if a number has fewer copies than
+ * should be subtracted, since that would remove other keys of the same number;
+ * *there and *wanted are the two counts.
  */
 bool
 bf_cuckoo_subtract(bf_cuckoo *cuckoo, const bf_filter *filter, unsigned *there, unsigned *wanted)
@@ -163,9 +162,9 @@ bf_cuckoo_subtract(bf_cuckoo *cuckoo, const bf_filter *filter, unsigned *there, 
 }
 
 /*
- * Forget the order in which keys came: take all out of the table, from where
- * bf_cuckoo_describe puts them back in ascending order.  That takes 17 bytes a
- * key, so very large filters are left as they are.
+ * Make the table independent of the order of insertion: move all numbers to the
+ * list, from which bf_cuckoo_describe inserts them in ascending order.  That takes
+ * 17 bytes per key, so very large filters are left as they are.
  */
 void
 bf_cuckoo_sort(bf_cuckoo *cuckoo)

@@ -2,17 +2,15 @@
  * format.c
  *		The layout of a filter's bytes: opening, writing and validating them.
  *
- * Layout (docs/FORMAT.md): a header of 28 bytes that ends with the first
- * layer's entry; the name of the key class if it has no number; the entries of
- * further layers; then each layer's contents.  There is one walk over that
- * layout, used to compute sizes, to write and to read, so the three agree.
+ * The layout (docs/FORMAT.md) is a header of 28 bytes, which ends with the entry of
+ * the first layer; the name of the key class if that has no number; the entries of
+ * further layers; and the contents of each layer.  The functions that compute
+ * sizes, write and read share the computation of offsets.
  *
- * Offsets below count from the first byte of the filter.  Alignment counts
- * from the length word that PostgreSQL keeps before it.
+ * Offsets count from the first byte of the filter, alignment from the length word
+ * of the varlena before it.
  */
 #include "format.h"
-#include "hashlist.h"
-#include "query.h"
 
 static const char *const class_labels[BF_CLASS_COUNT] = {
 	"none", "integer", "text", "uuid", "bytea", "boolean", "float", "numeric",
@@ -20,7 +18,7 @@ static const char *const class_labels[BF_CLASS_COUNT] = {
 	"macaddr", "macaddr8", "bit", "oid", "money", "xid8", "pg_lsn", "jsonb"
 };
 
-/* The label of a numbered class; NULL for numbers that mean nothing. */
+/* The label of a numbered class; NULL for unknown numbers. */
 const char *
 bf_class_label(unsigned code)
 {
@@ -28,8 +26,8 @@ bf_class_label(unsigned code)
 }
 
 /*
- * Give a header its class.  A name is copied: the header may live longer than the
- * key that it comes from.
+ * Set the class of a header.  Its name is copied because the header may outlive the
+ * key.
  */
 void
 bf_header_set_class(bf_header *header, const bf_key_class *class)
@@ -42,7 +40,7 @@ bf_header_set_class(bf_header *header, const bf_key_class *class)
 	header->class = own;
 }
 
-/* A header of another host's filter. */
+/* Copy a header for another host. */
 void
 bf_header_copy(bf_header *header, const bf_header *from, bf_host host)
 {
@@ -51,7 +49,7 @@ bf_header_copy(bf_header *header, const bf_header *from, bf_host host)
 	bf_header_set_class(header, &from->class);
 }
 
-/* The next offset that is a multiple of `to` when the length word counts. */
+/* The next offset that is aligned to `to`, counted from the length word. */
 static uint64_t
 align(uint64_t offset, uint64_t to)
 {
@@ -59,8 +57,8 @@ align(uint64_t offset, uint64_t to)
 }
 
 /*
- * The shapes that a size can tell: those that bf_shape_for chooses for more
- * than one line.  20 shapes x 3 classes = 60 codes.
+ * The shapes that a size can encode: those that bf_shape_for chooses for more than
+ * one line.  20 shapes x 3 classes = 60 codes.
  */
 static const uint8_t first_probes[BF_MAX_GROUPS] = {1, 4, 5, 6};
 static const uint8_t first_code[BF_MAX_GROUPS] = {0, 8, 13, 17};
@@ -81,8 +79,8 @@ size_code(const bf_filter *filter)
 }
 
 /*
- * Do the shape and the key class follow from the filter's size alone?  If so,
- * describe the filter as far as probing it needs.
+ * Does the size of a filter encode its shape and key class?  If so, describe the
+ * filter as far as a probe needs it.
  */
 bool
 bf_filter_of_size(bf_filter *filter, bf_host host, uint64_t size)
@@ -94,15 +92,12 @@ bf_filter_of_size(bf_filter *filter, bf_host host, uint64_t size)
 	if (size + BF_LENGTH_WORD < BF_WIDE_BYTES || code >= BF_SIZE_CODE_HEADER)
 		return false;
 	if ((size + BF_LENGTH_WORD) / BF_LINE_BYTES - 1 == BF_SPILL_LINES)
-		return false;			/* it may be unfinished: the header says */
+		return false;			/* it may be unfinished: see the header */
 	while (group + 1 < BF_MAX_GROUPS && code / 3 >= first_code[group + 1])
 		group++;
 	filter->header.host = host;
 	filter->header.kind = BF_KIND_BLOOM;
-	filter->header.class.scheme = BF_SCHEME_CANONICAL;
-	filter->header.class.code = (uint8_t) (BF_CLASS_INTEGER + code % 3);
-	filter->header.class.name_length = 0;
-	filter->header.class.name = NULL;
+	filter->header.class = (bf_key_class) {BF_SCHEME_CANONICAL, (uint8_t) (BF_CLASS_INTEGER + code % 3), 0, NULL};
 	filter->layers = 1;
 	layer->form = BF_FORM_LINES;
 	layer->count = 0;
@@ -130,7 +125,7 @@ contents_offset(const bf_filter *filter)
 	return align(entries_offset(filter) + (filter->layers - 1) * (uint64_t) BF_LAYER_BYTES, 8);
 }
 
-/* Size without the padding of wide filters: decides whether it is one. */
+/* Size without the padding of wide filters, which decides whether the filter is wide. */
 static uint64_t
 narrow_size(const bf_filter *filter)
 {
@@ -158,7 +153,7 @@ bf_filter_size(const bf_filter *filter)
 	size = contents_offset(filter);
 	for (unsigned i = 0; i < filter->layers; i++)
 		size = align(size, BF_LINE_BYTES) + bf_layer_bytes(&filter->layer[i]);
-	/* grow to the next size with the right remainder */
+	/* pad to the next size with this remainder */
 	return size + (size_code(filter) + BF_LINE_BYTES -
 				   (size + BF_LENGTH_WORD) % BF_LINE_BYTES) % BF_LINE_BYTES;
 }
@@ -176,7 +171,7 @@ write_layer_entry(uint8_t *to, const bf_layer *layer)
 	to[11] = (uint8_t) layer->form;
 }
 
-/* Where things are in the contents of a layer that start at `start`. */
+/* Set the offsets of a layer whose contents start at `start`. */
 static void
 place_contents(bf_layer *layer, uint64_t start)
 {
@@ -216,8 +211,7 @@ bf_filter_write(bf_filter *filter, uint8_t *bytes, size_t n)
 	if (filter->header.class.code == BF_CLASS_NAMED)
 	{
 		bytes[BF_HEADER_BYTES] = filter->header.class.name_length;
-		if (filter->header.class.name_length > 0)	/* it is 0 in damaged
-													 * filters */
+		if (filter->header.class.name_length > 0)	/* 0 in damaged filters */
 			memcpy(bytes + BF_HEADER_BYTES + 1, filter->header.class.name, filter->header.class.name_length);
 	}
 	for (unsigned i = 1; i < filter->layers; i++)
@@ -241,7 +235,7 @@ bf_filter_write(bf_filter *filter, uint8_t *bytes, size_t n)
 	memset(bytes + offset, 0, n - (size_t) offset);
 }
 
-/* What is special in the entry of a cuckoo filter. */
+/* Read and check the entry of a cuckoo filter. */
 static const char *
 read_table(bf_layer *layer, uint64_t buckets, uint8_t slot_bits)
 {
@@ -260,11 +254,11 @@ read_table(bf_layer *layer, uint64_t buckets, uint8_t slot_bits)
 		buckets > BF_MAX_RANGE >> (slot_bits - 1))
 		return "The width of its slots is out of range.";
 	if (bf_table_words(layer->table) > BF_MAX_BYTES / 8)
-		return "Its table is larger than a filter may be.";
+		return "Its table is larger than the maximum size of a filter.";
 	return NULL;
 }
 
-/* Where the first layer's entry is in the header. */
+/* The offset of the first layer's entry in the header. */
 #define FIRST_ENTRY		(BF_HEADER_BYTES - BF_LAYER_BYTES)
 
 static uint64_t
@@ -298,9 +292,9 @@ read_layer_entry(bf_layer *layer, const uint8_t *from, uint16_t kind)
 	if (layer->form != BF_FORM_LIST && layer->form != BF_FORM_LINES)
 		return "A layer is neither a list of hashes nor lines of bits.";
 	if (words > BF_LINE_WORDS && words % BF_LINE_WORDS != 0)
-		return "A layer is not a whole number of lines.";
+		return "The size of a layer is not a multiple of a line.";
 	if (words > BF_MAX_BYTES / 8)
-		return "A layer is larger than a filter may be.";
+		return "A layer is larger than the maximum size of a filter.";
 	if (words == 0)
 	{
 		/* the state of an aggregate, sized at the end */
@@ -328,12 +322,31 @@ bf_bytes_are_zero(bf_host host, const uint8_t *bytes, uint64_t n)
 	return true;
 }
 
-/* No header, class name and list of layers together are longer. */
+bool
+bf_layer_is_empty(bf_host host, const bf_layer *layer)
+{
+	if (layer->form == BF_FORM_LINES)
+		return bf_bytes_are_zero(host, layer->data, bf_layer_bytes(layer));
+	return layer->count == 0 && layer->used == 0;
+}
+
+bool
+bf_filter_is_empty(const bf_filter *filter)
+{
+	for (unsigned i = 0; i < filter->layers; i++)
+	{
+		if (!bf_layer_is_empty(filter->header.host, &filter->layer[i]))
+			return false;
+	}
+	return true;
+}
+
+/* An upper bound of the header, class name and entries of layers. */
 #define LONGEST_HEAD	(BF_HEADER_BYTES + 8 + BF_MAX_CLASS_NAME + 8 + BF_MAX_LAYERS * BF_LAYER_BYTES + 8)
 
 /*
- * Find where the contents of each layer are.  `head` is the first piece of the
- * filter, of `fetched` bytes.
+ * Find the contents of each layer.  `head` is the first piece of the filter, of
+ * `fetched` bytes.
  */
 static const char *
 find_contents(bf_filter *filter, uint64_t n, const uint8_t *head, uint64_t fetched, bf_fetch fetch, void *arg)
@@ -348,37 +361,62 @@ find_contents(bf_filter *filter, uint64_t n, const uint8_t *head, uint64_t fetch
 		if (is_wide(n))
 			offset = align(offset, BF_LINE_BYTES);
 		if (offset > n || n - offset < words)
-			return "It ends before its last layer does.";
+			return "Its last layer is truncated.";
 		if (words > 0)
 		{
 			const uint8_t *at = offset + words <= fetched ? head + offset : fetch(arg, offset, (size_t) words);
 			uint64_t	count = bf_load64(at);
 
 			if (count > (n - offset) / 8 - 1)
-				return "It ends before its list of hashes does.";
+				return "Its list of hashes is truncated.";
 			layer->count = (uint32_t) count;
 			layer->used = words > 8 ? bf_load64(at + 8) : 0;
 			if (layer->used > layer->table.buckets * BF_BUCKET_SLOTS)
-				return "Its table does not hold as many keys as it says.";
+				return "The number of keys in its table does not match the stored count.";
 		}
 		if (bf_layer_bytes(layer) > n - offset)
-			return "It ends before its last layer does.";
+			return "Its last layer is truncated.";
 		place_contents(layer, offset);
 		offset += bf_layer_bytes(layer);
 	}
 	if (n != bf_filter_size(filter))
-		return "Its size does not agree with its contents.";
+		return "Its size does not match its contents.";
 	return NULL;
 }
 
+/* Are scheme and class known?  NULL, or a sentence on what is wrong. */
+static const char *
+check_class_numbers(const bf_key_class *class)
+{
+	if (class->scheme > BF_SCHEME_SERVER_BE)
+		return "Its hash scheme is not supported by this version of the extension.";
+	if (class->code >= BF_CLASS_COUNT && class->code != BF_CLASS_NAMED)
+		return "Its key class is not supported by this version of the extension.";
+	return NULL;
+}
+
+/* Is this the class of a key?  NULL, or a sentence on what is wrong. */
+const char *
+bf_class_validate(const bf_key_class *class)
+{
+	bool		named = class->code == BF_CLASS_NAMED;
+
+	if (class->code == BF_CLASS_NONE ? class->scheme != BF_SCHEME_NONE :
+		named ? class->scheme == BF_SCHEME_NONE : class->scheme != BF_SCHEME_CANONICAL)
+		return "Its key class does not match its hash scheme.";
+	if (named != (class->name_length > 0) || (named && memchr(class->name, 0, class->name_length) != NULL))
+		return "The name of its key class is invalid.";
+	return check_class_numbers(class);
+}
+
 /*
- * Read the structure of a filter that may be stored elsewhere.  Everything that
- * decides where memory is accessed is checked here, so that whatever this function
- * accepts can be probed and copied without leaving the bytes; it costs nothing that
- * grows with the filter's size.  bf_filter_validate adds the rest.
+ * Read the structure of a filter that is fetched in pieces.  Everything that
+ * determines memory accesses is checked here, so a filter that is accepted can be
+ * probed and copied without leaving its bytes.  The time does not depend on
+ * the filter's size.  bf_filter_validate checks the rest.
  *
- * The name of a key class is in the first piece: valid until another one is
- * fetched, which happens here if there are several lists of hashes.
+ * The name of a key class points into the first piece.  It is valid until another
+ * piece is fetched, which this function does if there are several lists of hashes.
  */
 const char *
 bf_filter_open_pieces(bf_filter *filter, bf_host host, uint64_t n, bf_fetch fetch, void *arg)
@@ -389,14 +427,14 @@ bf_filter_open_pieces(bf_filter *filter, bf_host host, uint64_t n, bf_fetch fetc
 	const char *problem;
 
 	if (n < BF_HEADER_BYTES)
-		return "It is shorter than the header of a filter.";
+		return "It is shorter than a filter header.";
 	head = fetch(arg, 0, (size_t) fetched);
 	filter->header.host = host;
 	filter->header.kind = (uint16_t) (head[0] | head[1] << 8);
 	if (filter->header.kind != BF_KIND_BLOOM && filter->header.kind != BF_KIND_CUCKOO)
-		return "It does not begin like a filter of this type.";
+		return "It does not start with the signature of this type.";
 	if (head[2] != BF_FORMAT_VERSION)
-		return "Its format version is not known to this version of the extension.";
+		return "Its format version is not supported by this version of the extension.";
 	filter->header.class.scheme = head[3];
 	filter->header.class.code = head[4];
 	filter->layers = head[5];
@@ -405,10 +443,9 @@ bf_filter_open_pieces(bf_filter *filter, bf_host host, uint64_t n, bf_fetch fetc
 	fpp_bits = bf_load64(head + 8);
 	memcpy(&filter->header.fpp, &fpp_bits, sizeof(fpp_bits));
 
-	if (filter->header.class.scheme > BF_SCHEME_SERVER_BE)
-		return "Its hash scheme is not known to this version of the extension.";
-	if (filter->header.class.code >= BF_CLASS_COUNT && filter->header.class.code != BF_CLASS_NAMED)
-		return "Its key class is not known to this version of the extension.";
+	problem = check_class_numbers(&filter->header.class);
+	if (problem != NULL)
+		return problem;
 	if (filter->layers < 1 || filter->layers > (filter->header.kind == BF_KIND_CUCKOO ? 1 : BF_MAX_LAYERS))
 		return "Its number of layers is out of range.";
 	if (!(filter->header.fpp >= BF_MIN_FPP && filter->header.fpp < 1))
@@ -419,12 +456,12 @@ bf_filter_open_pieces(bf_filter *filter, bf_host host, uint64_t n, bf_fetch fetc
 	if (filter->header.class.code == BF_CLASS_NAMED)
 	{
 		if (n < BF_HEADER_BYTES + 1 || n < align(BF_HEADER_BYTES + 1 + head[BF_HEADER_BYTES], 8))
-			return "It ends before its key class does.";
+			return "Its key class is truncated.";
 		filter->header.class.name_length = head[BF_HEADER_BYTES];
 		filter->header.class.name = (const char *) head + BF_HEADER_BYTES + 1;
 	}
 	if (n < contents_offset(filter))
-		return "It ends before its list of layers does.";
+		return "Its list of layers is truncated.";
 	for (unsigned i = 0; i < filter->layers; i++)
 	{
 		problem = read_layer_entry(&filter->layer[i], i == 0 ? head + FIRST_ENTRY :
@@ -435,7 +472,7 @@ bf_filter_open_pieces(bf_filter *filter, bf_host host, uint64_t n, bf_fetch fetc
 			return "A layer's capacity is out of range.";
 	}
 	if (bf_filter_is_unfinished(filter) && (filter->layers > 1 || filter->header.max_layers > 0))
-		return "It is unfinished, yet has several layers or may have.";
+		return "It is an unfinished aggregate state, but has or allows several layers.";
 
 	return find_contents(filter, n, head, fetched, fetch, arg);
 }
@@ -454,7 +491,7 @@ bf_filter_open(bf_filter *filter, bf_host host, const uint8_t *bytes, size_t n)
 	return problem;
 }
 
-/* The parts of the bytes that mean nothing have to be zero. */
+/* Are all padding bytes zero? */
 static bool
 padding_is_zero(const bf_filter *filter, const uint8_t *bytes, size_t n)
 {
@@ -476,50 +513,52 @@ padding_is_zero(const bf_filter *filter, const uint8_t *bytes, size_t n)
 	return bf_bytes_are_zero(filter->header.host, bytes + end, n - end);
 }
 
-/* What is special in the contents of a cuckoo filter. */
+/* Validate the contents of a cuckoo filter. */
 static const char *
 validate_cuckoo(const bf_filter *filter)
 {
 	const bf_layer *layer = &filter->layer[0];
 	const uint8_t *counts = layer->list + (uint64_t) layer->count * 8;
-	uint64_t	distinct = layer->count;
+	uint64_t	distinct = layer->used;
 	const char *problem;
 
 	if (filter->header.growth == 1 || filter->header.growth > BF_MAX_CUCKOO_GROWTH ||
 		(filter->header.growth & (filter->header.growth - 1)) != 0 || filter->header.max_layers != 0)
-		return "Its rule of growth is contradictory.";
+		return "Its growth parameters are invalid.";
 	if (!bf_list_is_sorted(filter->header.host, layer->list, layer->count))
 		return "Its list of numbers is not in ascending order.";
 	if (layer->count > 0 && layer->table.buckets > 0 &&
 		bf_load64(layer->list + ((uint64_t) layer->count - 1) * 8) >= bf_table_range(layer->table))
-		return "Its list has a number that is out of range.";
+		return "A number in its list is out of range.";
 	if (!bf_bytes_are_zero(filter->header.host, counts + layer->count, (8 - layer->count % 8) % 8))
-		return "Bytes that have to be zero are not.";
+		return "Padding bytes are not zero.";
 	if (layer->form == BF_FORM_TABLE)
 	{
 		problem = bf_table_check(filter->header.host, layer->data, layer->table, layer->used);
 		if (problem != NULL)
 			return problem;
-		distinct = bf_layer_distinct(filter->header.host, layer);
 	}
 	for (uint64_t i = 0; i < layer->count; i++)
 	{
+		bool		in_table = layer->form == BF_FORM_TABLE &&
+		bf_table_find(layer->data, layer->table, bf_load64(layer->list + i * 8));
+
+		distinct += !in_table;
 		if (counts[i] == 0)
-			return "Its list counts a key that is not there.";
-		if (counts[i] == BF_MAX_COUNT && layer->form == BF_FORM_TABLE &&
-			bf_table_find(layer->data, layer->table, bf_load64(layer->list + i * 8)))
-			return "A key is there more often than it can be.";
+			return "Its list has a count of zero.";
+		if (counts[i] == BF_MAX_COUNT && in_table)
+			return "The count of a key exceeds the maximum.";
 		if (i % BF_POLL_EVERY == 0)
 			bf_poll(filter->header.host);
 	}
 	if (bf_keep_counts(layer->table, distinct) != (layer->form == BF_FORM_COUNTS))
-		return "It has the wrong one of its two forms for as many keys.";
+		return "Its encoding does not match the number of keys.";
 	return NULL;
 }
 
 /*
- * The one validator: bytes from outside (text, binary, bytea, an aggregate
- * state) pass here before anything else reads them.
+ * The validator.  Bytes from outside (text, binary, bytea, serialized aggregate
+ * states) are validated here before anything else reads them.
  */
 const char *
 bf_filter_validate(bf_host host, const uint8_t *bytes, size_t n, uint16_t kind)
@@ -530,9 +569,9 @@ bf_filter_validate(bf_host host, const uint8_t *bytes, size_t n, uint16_t kind)
 	if (problem != NULL)
 		return problem;
 	if (filter.header.kind != kind)
-		return "It does not begin like a filter of this type.";
+		return "It does not start with the signature of this type.";
 	if (n + BF_LENGTH_WORD > BF_MAX_BYTES)
-		return "It is larger than a filter may be.";
+		return "It is larger than the maximum size of a filter.";
 	if (kind == BF_KIND_CUCKOO)
 	{
 		problem = validate_cuckoo(&filter);
@@ -541,19 +580,13 @@ bf_filter_validate(bf_host host, const uint8_t *bytes, size_t n, uint16_t kind)
 	}
 	if (filter.header.growth > BF_MAX_GROWTH || filter.header.max_layers > BF_MAX_LAYERS ||
 		(filter.header.max_layers > 0 && (filter.header.growth != 1 || filter.layers > filter.header.max_layers)))
-		return "Its rule of growth is contradictory.";
+		return "Its growth parameters are invalid.";
 	if (filter.layer[0].form == BF_FORM_LINES && filter.layer[0].capacity == 0 &&
 		bf_shape_lines(filter.layer[0].shape) != BF_SPILL_LINES)
-		return "It is unfinished, yet has not as many lines as an aggregate gives it.";
-	if (filter.header.class.code == BF_CLASS_NONE ? filter.header.class.scheme != BF_SCHEME_NONE :
-		filter.header.class.code == BF_CLASS_NAMED ? filter.header.class.scheme == BF_SCHEME_NONE :
-		filter.header.class.scheme != BF_SCHEME_CANONICAL)
-		return "Its key class and its hash scheme contradict each other.";
-	if (filter.header.class.code == BF_CLASS_NAMED)
-	{
-		if (filter.header.class.name_length == 0 || memchr(filter.header.class.name, 0, filter.header.class.name_length) != NULL)
-			return "The name of its key class is malformed.";
-	}
+		return "It is an unfinished aggregate state with an unexpected number of lines.";
+	problem = bf_class_validate(&filter.header.class);
+	if (problem != NULL)
+		return problem;
 
 	for (unsigned i = 0; i < filter.layers; i++)
 	{
@@ -562,13 +595,13 @@ bf_filter_validate(bf_host host, const uint8_t *bytes, size_t n, uint16_t kind)
 		if (layer->form != BF_FORM_LIST)
 			continue;
 		if (!bf_keep_list(layer->shape, layer->count))
-			return "A list of hashes is longer than it may be.";
+			return "A list of hashes exceeds the maximum length.";
 		if (!bf_list_is_sorted(host, layer->data, layer->count))
 			return "A list of hashes is not in ascending order.";
 	}
 	if (!padding_is_zero(&filter, bytes, n))
-		return "Bytes that have to be zero are not.";
+		return "Padding bytes are not zero.";
 	if (filter.header.class.code == BF_CLASS_NONE && !bf_filter_is_empty(&filter))
-		return "It holds keys, but of no class.";
+		return "It has keys, but no key class.";
 	return NULL;
 }

@@ -2,17 +2,20 @@
  * geometry.c
  *		Sizing: (capacity, probability) -> lines, groups, probes.
  *
- * A key sets `probes` bits in each of `groups` lines of 512 bits.  Keeping all
- * probes of a group in one cache line makes a probe one memory access instead
- * of seven, and costs space because lines fill unevenly: with on average
- * `load` keys in a line, the number in any one line is Poisson distributed,
- * and crowded lines are much worse than empty ones are good.  Sizing such a
- * filter by the classic formula misses the target (0.0115 instead of 0.01),
- * so the mixture over all loads is computed here instead.
+ * The filters are blocked Bloom filters (Putze, Sanders and Singler, "Cache-, Hash-
+ * and Space-Efficient Bloom Filters", 2007).  The blocks are called lines: they
+ * are cache lines of 512 bits.  A key sets `probes` bits in each of `groups` lines.
  *
- * More groups even that out at the price of a memory access each.  The
- * thresholds below keep every filter within 6.5 % of the space of a classic
- * Bloom filter (computed for p = 0.5 .. 1e-9):
+ * With all probes of a group in one line, a test is one memory access instead of
+ * seven.  This costs space because lines fill unevenly: with `load` keys per line
+ * on average, the number of keys in a line has a Poisson distribution, and the
+ * false positives of crowded lines outweigh what sparse ones save.  The formula of
+ * a classic Bloom filter misses the target (0.0115 instead of 0.01), so the sum
+ * over the distribution is computed here.
+ *
+ * More groups reduce the unevenness at the price of a memory access each.  The
+ * thresholds below keep every filter within 6.5% of the space of a classic Bloom
+ * filter (computed for p = 0.5 .. 1e-9):
  *
  *		p		classic bits/key	here (groups x probes)
  *		0.1		4.81				4.84  (1 x 3)
@@ -21,25 +24,25 @@
  *		1e-6	28.76				29.75 (3 x 6)
  *		1e-9	43.13				45.01 (4 x 7)
  *
- * The same (capacity, probability) must give the same geometry on every
- * platform, or filters made on two machines could not be merged.  Therefore
- * this file uses nothing but + - * / on doubles (no libm), is compiled without
- * contraction into fused operations, and searches for the permissible load on
- * an integer grid; the last step to a number of lines is integer arithmetic.
+ * The same capacity and probability must give the same geometry on every platform,
+ * or filters from two machines could not be merged.  So this file uses only
+ * + - * / on doubles and no libm, is compiled without fused operations, and
+ * searches for the largest load on an integer grid; the number of lines is then
+ * computed in integers.
  */
 #include "geometry.h"
 
-/* Loads are searched and stored in units of 1/1024 key per line. */
+/* Loads are searched and kept in units of 1/1024 key per line. */
 #define LOAD_UNIT		1024
 
 /*
- * Line counts from this number on are multiples of a power of two, such that
+ * From this number on, line counts are rounded up to a multiple of 2^j with
  * 128 <= lines / 2^j < 256.  A filter can then be folded to half its size j
- * times.  Rounding up to that costs at most 1/128 of the space.
+ * times.  Rounding costs at most 1/128 of the space.
  */
 #define FOLDABLE_LINES	256
 
-/* The least strict target that sizing distinguishes; see poisson_fpp. */
+/* Higher targets are sized like this one; see poisson_fpp. */
 #define LOOSEST_FPP		0.7
 
 static double
@@ -56,7 +59,7 @@ power(double base, uint64_t exponent)
 	return result;
 }
 
-/* e^-x for x >= 0: the Taylor series of a small argument, squared back up. */
+/* e^-x for x >= 0: the Taylor series of x/1024, raised to the power of 1024. */
 static double
 exp_minus(double x)
 {
@@ -104,9 +107,9 @@ single_line_fpp(unsigned bits, uint64_t keys, unsigned probes)
 
 /*
  * False-positive probability of one group when lines hold `load` keys on
- * average: the sum over the Poisson distribution of a line's keys.  Loads stay
- * below 700 (e^-load would vanish), which LOOSEST_FPP sees to when sizing and
- * the saturation of a line makes irrelevant otherwise.
+ * average: the sum over the Poisson distribution of a line's keys.  Loads above
+ * 700, where e^-load underflows, do not occur when sizing because of LOOSEST_FPP;
+ * otherwise such lines are saturated.
  */
 static double
 poisson_fpp(double load, unsigned probes)
@@ -153,21 +156,24 @@ largest_load(double fpp, unsigned groups, unsigned probes)
 	return low;
 }
 
+/* The best number of probes for a target, and its load. */
+typedef struct solution
+{
+	double		fpp;
+	unsigned	groups;
+	uint8_t		probes;
+	uint64_t	load;
+} solution;
+
 /*
- * The best number of probes and its load for a target.  The search takes about
- * a millisecond, so the answers of the last few targets are kept: a query asks
- * for one target as often as it has groups of rows.
+ * Find the best number of probes for a target, and its load.  The search takes
+ * about a millisecond, so the results of the last targets are kept: a query with
+ * GROUP BY sizes a filter for every group.
  */
 static void
 solve_load(double fpp, unsigned groups, uint8_t *probes, uint64_t *load)
 {
-	static struct
-	{
-		double		fpp;
-		unsigned	groups;
-		uint8_t		probes;
-		uint64_t	load;
-	}			memo[8];
+	static solution memo[8];
 	static unsigned next = 0;
 
 	for (unsigned i = 0; i < 8; i++)
@@ -191,10 +197,7 @@ solve_load(double fpp, unsigned groups, uint8_t *probes, uint64_t *load)
 			*probes = (uint8_t) k;
 		}
 	}
-	memo[next].fpp = fpp;
-	memo[next].groups = groups;
-	memo[next].probes = *probes;
-	memo[next].load = *load;
+	memo[next] = (solution) {fpp, groups, *probes, *load};
 	next = (next + 1) % 8;
 }
 
@@ -204,7 +207,7 @@ groups_for(double fpp)
 	return fpp >= 2e-3 ? 1 : fpp >= 1e-5 ? 2 : fpp >= 1e-8 ? 3 : 4;
 }
 
-/* Round a line count up to one that can be folded. */
+/* Round a number of lines up to one that can be folded. */
 static uint64_t
 foldable(uint64_t lines)
 {
@@ -216,10 +219,10 @@ foldable(uint64_t lines)
 }
 
 /*
- * Geometry for `capacity` keys at probability `fpp`, 0 < fpp < 1.
+ * Choose the geometry for `capacity` keys at probability `fpp`, 0 < fpp < 1.
  *
- * The result's size is not limited here; the caller compares it with what a
- * filter may take and can tell the user both numbers.
+ * The size is not limited here: the caller compares it with BF_MAX_BYTES and can
+ * report both.
  */
 bf_shape
 bf_shape_for(uint64_t capacity, double fpp)
@@ -239,9 +242,9 @@ bf_shape_for(uint64_t capacity, double fpp)
 
 	/*
 	 * Few keys fit one line or a part of one.  Its load is known exactly, and
-	 * all groups fall into it: a classic Bloom filter of groups x probes bits
-	 * per key.  Take the shortest line that will do, and of the probe counts
-	 * that do there the one with the fewest false positives.
+	 * all groups use it: it is a classic Bloom filter of groups x probes hash
+	 * functions.  Take the shortest line that meets the target, and the
+	 * number of probes with the fewest false positives.
 	 */
 	for (unsigned words = 1; words <= BF_LINE_WORDS && capacity <= BF_LINE_BITS; words++)
 	{
@@ -274,8 +277,8 @@ bf_shape_for(uint64_t capacity, double fpp)
 }
 
 /*
- * The shape of `lines` lines in which every key touches one line only, whatever
- * that costs in space, and the number of keys that they hold within fpp.
+ * The shape of `lines` lines in which every key uses a single line, even if that
+ * costs space, and the number of keys that they hold within fpp.
  */
 bf_shape
 bf_shape_of_lines(uint64_t lines, double fpp, uint64_t *capacity)
@@ -288,7 +291,7 @@ bf_shape_of_lines(uint64_t lines, double fpp, uint64_t *capacity)
 	return shape;
 }
 
-/* How many keys a shape holds before it exceeds fpp. */
+/* The number of keys that a shape holds before it exceeds fpp. */
 uint64_t
 bf_shape_capacity(bf_shape shape, double fpp)
 {
@@ -308,9 +311,9 @@ bf_shape_capacity(bf_shape shape, double fpp)
 }
 
 /*
- * How many bits to expect set in a shape that holds `keys`.  Comparing bits with
- * this tells whether a layer is full from its contents alone, and on every
- * platform alike.
+ * The expected number of bits set in a shape that holds `keys`.  A layer is full
+ * when it has as many, which depends on its contents alone and is the same on every
+ * platform.
  */
 uint64_t
 bf_shape_bits_set(bf_shape shape, uint64_t keys)
@@ -332,7 +335,7 @@ bf_shape_bits_set(bf_shape shape, uint64_t keys)
 	return (uint64_t) (lines * bits * (1.0 - clear));
 }
 
-/* The false-positive probability to expect of a shape that holds `keys`. */
+/* The expected false-positive probability of a shape that holds `keys`. */
 double
 bf_shape_fpp(bf_shape shape, uint64_t keys)
 {

@@ -1,7 +1,7 @@
 /*
  * geometry.h
- *		How large a filter must be, and how often it is probed, to hold a number
- *		of keys at a false-positive probability.
+ *		Sizing: the number of bits and probes of a layer for a number of keys and
+ *		a false-positive probability.
  */
 #ifndef BF_GEOMETRY_H
 #define BF_GEOMETRY_H
@@ -14,15 +14,15 @@
 #define BF_MAX_GROUPS		4
 #define BF_MAX_PROBES		8
 
-/* Smallest probability that 64 bits of hash can honestly promise. */
+/* The smallest probability that hashes of 64 bits can guarantee. */
 #define BF_MIN_FPP			1e-12
 
-/* The most keys a filter may be asked for: more than fit any legal size. */
+/* The largest capacity that can be declared: more keys than fit BF_MAX_BYTES. */
 #define BF_MAX_CAPACITY		(UINT64_C(1) << 40)
 
 /*
- * The shape of one layer of lines.  A filter of less than one line (words < 8)
- * is a single short line; otherwise words is a multiple of 8.
+ * The shape of one layer of lines.  A layer of less than one line (words < 8) is a
+ * single short line; otherwise `words` is a multiple of 8.
  */
 typedef struct bf_shape
 {
@@ -31,7 +31,7 @@ typedef struct bf_shape
 	uint8_t		probes;			/* bits each key sets in each of them */
 } bf_shape;
 
-/* The shape of a layer that is sized later. */
+/* The shape of a layer that is sized at the end of an aggregate. */
 #define BF_UNSIZED		((bf_shape) {0, 0, 0})
 
 extern bf_shape bf_shape_for(uint64_t capacity, double fpp);

@@ -1,40 +1,39 @@
 /*
  * growth.c
- *		When a layer is full, and what the next one is like.
+ *		When a layer is full, and the size of the next one.
  *
- * A filter that grows is a chain of layers, each `growth` times as large as the
- * one before.  A key that was not added passes if it passes in any layer, so the
- * layers' probabilities add up, and each may have only a share of the target.
+ * A filter that grows is a scalable Bloom filter (Almeida, Baquero, Preguica and
+ * Hutchison, "Scalable Bloom Filters", 2007): a chain of layers, each `growth`
+ * times as large as the one before.  An absent key is reported if any layer
+ * reports it, so the layers' probabilities add up, and each layer gets a share of
+ * the target.
  *
- * The first layer gets a third: most filters never outgrow it, and should not
- * pay too much for the chance that they might.  Each further one gets 15 % of
- * what is left.  The shares never add up to more than the target however long
- * the chain, and shrink slowly enough that ten layers, 1024 keys grown to a
- * million, take 17.4 bits a key at 1 % (computed, and measured in the tests).
- * A layer that is as large as several steps of growth, made for many keys at
- * once, takes the shares of all of them: 1024 keys and then a million at once
- * take 11.0 bits a key.
+ * The first layer gets a third of the target: most filters never outgrow it, so it
+ * should not be much larger than it would be alone.  Each further layer gets 15%
+ * of the rest.  The shares never exceed the target, however long the chain, and
+ * shrink slowly: ten layers, 1024 keys grown to a million, take 17.4 bits per key
+ * at 1% (computed, and measured in the tests).  A layer that replaces several
+ * steps of growth, because many keys are added at once, gets the shares of all of
+ * them: 1024 keys and then a million at once take 11.0 bits per key.
  *
- * An aggregate gives its first layer the full target, since it was told how
- * many keys there are.  If there are more, the further layers share as much
- * again: twice the target at most.
+ * An aggregate gives its first layer the full target, because its capacity was
+ * declared.  If there are more keys, the further layers share as much again, so
+ * that the filter stays within twice the target.
  *
- * Whether a layer is full is told by the number of its bits that are set, which
- * depends on nothing but the keys.  That number varies around the one that is
- * expected.  A layer must take as many as it was made for, always: a
- * window of layers promises to hold its newest keys.  So "full" means six
- * standard deviations more, and layers of filters that grow or rotate are sized
- * for that.
+ * A layer is full when it has a certain number of bits set, which depends on the
+ * keys alone.  The number of bits that a number of keys sets varies, and a layer
+ * must always take the keys it is made for, since a window guarantees to hold its
+ * newest keys.  So a layer is full at six standard deviations above the expected
+ * number of bits, and layers of filters that grow or rotate are sized for that.
  */
 #include "growth.h"
 
-/* What of the target a first layer keeps for itself, and a further one of the rest. */
+/* The share of the first layer, and the part of the rest that each further one leaves. */
 #define FIRST_SHARE			(1.0 / 3.0)
-#define REST_KEPT			0.85	/* by growth of 2 or more */
-#define REST_KEPT_EQUAL		0.95	/* by layers of equal size: there may be
-									 * 64 */
+#define REST_KEPT			0.85	/* with growth of 2 or more */
+#define REST_KEPT_EQUAL		0.95	/* with layers of equal size, up to 64 */
 
-/* What is left at the least, where merges have used up everything. */
+/* The smallest rest, for filters whose target was used up by merging. */
 #define LEAST_SHARE			0.05
 
 static uint64_t
@@ -53,10 +52,10 @@ integer_root(uint64_t x)
 /*
  * The number of keys at which a layer for `capacity` counts as full.
  *
- * The number of keys n that one would guess from the bits has a variance of
- * n (e^a - a - 1) / (a K), with K bits set by each key and a the mean number of
- * times that each bit was.  Six standard deviations, in root(n): 6 for K = 1
- * (a target of 0.9), 3 for 2, 2.5 for 3, 2 for 5, 1.7 for 7, 1.4 from 8 on.
+ * The number of keys n that is estimated from the bits has a variance of
+ * n (e^a - a - 1) / (a K), where each key sets K bits and each bit was set a times
+ * on average.  Six standard deviations, in units of sqrt(n): 6 for K = 1 (a target
+ * of 0.9), 3 for 2, 2.5 for 3, 2 for 5, 1.7 for 7, 1.4 from 8 on.
  */
 static uint64_t
 full_keys(uint64_t capacity, bf_shape shape)
@@ -74,7 +73,7 @@ shape_with_margin(uint64_t capacity, double fpp)
 	return bf_shape_for(full_keys(capacity, bf_shape_for(capacity, fpp)), fpp);
 }
 
-/* The shape of the first layer of a filter made to measure. */
+/* The shape of the first layer of a filter. */
 bf_shape
 bf_first_shape(uint64_t capacity, double fpp, unsigned growth, unsigned max_layers)
 {
@@ -85,7 +84,7 @@ bf_first_shape(uint64_t capacity, double fpp, unsigned growth, unsigned max_laye
 	return bf_shape_for(capacity, fpp);
 }
 
-/* The number of set bits at which a layer certainly has all keys it is made for. */
+/* The number of bits set at which a layer certainly has `capacity` keys. */
 uint64_t
 bf_shape_full_bits(bf_shape shape, uint64_t capacity)
 {
@@ -93,8 +92,8 @@ bf_shape_full_bits(bf_shape shape, uint64_t capacity)
 }
 
 /*
- * The number of set bits from which on a layer takes no new keys.  A filter of
- * a fixed size takes any number, and so does one that is not sized yet.
+ * The number of bits set at which a layer is full.  A filter of a fixed size is
+ * never full, nor is one that is not sized yet.
  */
 uint64_t
 bf_full_bits(unsigned growth, bf_shape shape, uint64_t capacity)
@@ -105,8 +104,8 @@ bf_full_bits(unsigned growth, bf_shape shape, uint64_t capacity)
 }
 
 /*
- * The layer to follow the last one, for at least `keys` keys.  `used` is what
- * all layers may use of the target when full, `first` the part of the first.
+ * The size of the layer that follows the last one, for at least `keys` keys.  `used`
+ * is the sum of all layers' probabilities when full, `first` that of the first.
  */
 bf_size
 bf_next_size(const bf_header *header, bf_size last, double used, double first, uint64_t keys)
@@ -131,6 +130,6 @@ bf_next_size(const bf_header *header, bf_size last, double used, double first, u
 		step = header->growth > 1 ? step * header->growth : step + last.capacity;
 	}
 	if (step > keys && keys > last.capacity * header->growth)
-		step = keys;			/* known: no need for a whole step */
+		step = keys;			/* no need for a whole step */
 	return (bf_size) {shape_with_margin(step, share), step};
 }

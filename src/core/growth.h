@@ -1,13 +1,13 @@
 /*
  * growth.h
- *		When a layer is full, and what the next one is like.
+ *		When a layer is full, and the size of the next one.
  */
 #ifndef BF_GROWTH_H
 #define BF_GROWTH_H
 
 #include "format.h"
 
-/* What a layer is made for, and how. */
+/* The size of a layer. */
 typedef struct bf_size
 {
 	bf_shape	shape;

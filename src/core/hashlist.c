@@ -2,18 +2,18 @@
  * hashlist.c
  *		Sorting, searching and storing lists of 64-bit key hashes.
  *
- * Hashes are uniform over 64 bits, which both algorithms here live on: a radix
- * sort whose buckets come out even, and a search that guesses the place.
- * Neither needs that to be correct, only to be fast, and a crafted list costs
- * the sort no more than 64 passes and the search no more than a bisection.
+ * Hashes are uniform over 64 bits.  The radix sort relies on that for buckets of
+ * even size, and the searches for their interpolation; neither needs it to be
+ * correct.  With crafted hashes the sort takes at most 64 passes and a search takes
+ * a bisection.
  */
 #include "hashlist.h"
 
-/* Shorter pieces are sorted by insertion. */
+/* Arrays shorter than this are sorted by insertion. */
 #define SHORT_PIECE		32
 #define MAX_RADIX_BITS	12
 
-/* A sorted array that gets this many more is put in order by insertion, too. */
+/* So is a sorted array to which at most this number was appended. */
 #define FEW_MORE		4
 
 /* Sort n hashes, the first `sorted` of which are in order. */
@@ -32,8 +32,9 @@ hashes_insertion_sort(uint64_t *hashes, size_t n, size_t sorted)
 }
 
 /*
- * Bits that tell n hashes apart, split evenly over as few passes as possible:
- * passes over many buckets miss the cache, and so does every further pass.
+ * The bits of one pass.  The bits that distinguish n hashes are split evenly over
+ * as few passes as possible: a pass with many buckets misses the cache, and so
+ * does every further pass.
  */
 static unsigned
 radix_width(size_t n)
@@ -60,15 +61,15 @@ common_bits(const uint64_t *hashes, size_t n)
 }
 
 /*
- * In-place radix sort from the top bits down: count the buckets, swap every
+ * Sort in place by radix, the top bits first: count the buckets, swap every
  * element into its bucket, then sort each bucket by the next bits.  Bits that are
- * the same in all are skipped: numbers of a cuckoo filter begin with many zeros,
- * and one key may come often.  The table `next` is for whoever needs one, so that
- * at most 13 others are on the stack, 16 KB each.
+ * the same in all elements are skipped, since numbers of a cuckoo filter start with
+ * zeros and a key may be repeated.  All levels share the table `next`, so that at
+ * most 13 tables of 16 KB are on the stack.
  *
- * Swaps do not wait for one another, as they would in a chain that follows each
- * displaced element home; and at any time all elements are there, so that a poll
- * may raise an error.
+ * Swaps are independent of one another, unlike in a chain that moves each displaced
+ * element to its place.  No element is ever missing from the array, so a poll may
+ * raise an error.
  */
 static void
 hashes_radix_sort(bf_host host, uint64_t *hashes, size_t n, uint32_t *next)
@@ -112,7 +113,7 @@ hashes_radix_sort(bf_host host, uint64_t *hashes, size_t n, uint32_t *next)
 	{
 		if (n >= BF_POLL_EVERY)
 			bf_poll(host);
-		/* what a swap brings here is looked at in the next round */
+		/* elements that swaps bring here are processed in the next round */
 		while (next[b] < end[b])
 		{
 			for (size_t i = next[b]; i < end[b]; i++)
@@ -128,7 +129,7 @@ hashes_radix_sort(bf_host host, uint64_t *hashes, size_t n, uint32_t *next)
 #undef BUCKET
 	if (largest < SHORT_PIECE)
 	{
-		/* no element is far from its place */
+		/* every element is near its place */
 		hashes_insertion_sort(hashes, n, 1);
 		return;
 	}
@@ -149,66 +150,9 @@ bf_hashes_sort(bf_host host, uint64_t *hashes, size_t n)
 	hashes_radix_sort(host, hashes, n, next);
 }
 
-/* After one or two guesses, a hash is looked for this far from there. */
-#define NEAR			32
-
 /*
- * The place of a hash in a sorted array, or n if it is not there.  Uniform
- * hashes are close to where they are guessed; any others are found by bisection.
- */
-size_t
-bf_hashes_find(const uint64_t *hashes, size_t n, uint64_t hash)
-{
-	size_t		low = 0;
-	size_t		high = n;
-	size_t		place;
-	uint64_t	distance;
-	int64_t		guess;
-
-	if (n == 0)
-		return n;
-	place = (size_t) bf_scale64(hash, n);
-	if (hashes[place] == hash)
-		return place;
-
-	/*
-	 * before or behind is nothing that a processor could guess: count with a
-	 * sign
-	 */
-	distance = hash - hashes[place];
-	guess = (int64_t) (place + bf_scale64(distance, n) - ((distance >> 63) != 0 ? n : 0));
-	guess = guess < (int64_t) n ? guess : (int64_t) n - 1;
-	place = (size_t) (guess > 0 ? guess : 0);
-	for (unsigned i = 0; i < NEAR && hashes[place] < hash && place + 1 < n; i++)
-		place++;
-	for (unsigned i = 0; i < NEAR && hashes[place] > hash && place > 0; i++)
-		place--;
-	if (hashes[place] == hash)
-		return place;
-	if (hashes[place] < hash)
-		low = place + 1;
-	else
-		high = place;
-	/* most often there is nothing left to look at */
-	if (low < n && hashes[low] > hash && low > 0 && hashes[low - 1] < hash)
-		return n;
-	while (low < high)
-	{
-		size_t		middle = low + (high - low) / 2;
-
-		if (hashes[middle] == hash)
-			return middle;
-		if (hashes[middle] < hash)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return n;
-}
-
-/*
- * Drop repetitions from a sorted array; returns how many remain.  An error that
- * a poll raises leaves some of them, and all of the others.
+ * Drop repetitions from a sorted array; returns how many hashes remain.  If a poll
+ * raises an error, no hash is lost.
  */
 static size_t
 hashes_unique(bf_host host, uint64_t *hashes, size_t n)
@@ -226,8 +170,8 @@ hashes_unique(bf_host host, uint64_t *hashes, size_t n)
 }
 
 /*
- * Sort and drop repetitions, knowing that the first `sorted` are sorted and
- * distinct already.  Nothing to do is common: a window frame finalises after
+ * Sort and drop repetitions; the first `sorted` hashes are sorted and distinct
+ * already.  Often all are, because a window frame calls the final function for
  * every row.
  */
 size_t
@@ -242,39 +186,174 @@ bf_hashes_sort_unique(bf_host host, uint64_t *hashes, size_t n, size_t sorted)
 	return hashes_unique(host, hashes, n);
 }
 
-/* Entries of a list looked at together: half a TOAST chunk. */
+/* Bits of the bitmap that counts distinct hashes: 8 KB. */
+#define BITMAP_BITS		65536
+
+/*
+ * Are at least three quarters of the hashes certainly distinct?  At least as many
+ * are as have different upper bits, which a bitmap counts in a tenth of the time
+ * that sorting takes.
+ */
+static bool
+hashes_mostly_distinct(const uint64_t *hashes, size_t n)
+{
+	uint64_t	seen[BITMAP_BITS / 64];
+	unsigned	bits = 6;
+	size_t		distinct = 0;
+
+	if (n > BITMAP_BITS / 8)
+		return false;
+	while (((size_t) 1 << bits) < n * 8)
+		bits++;
+	memset(seen, 0, ((size_t) 1 << bits) / 8);
+	for (size_t i = 0; i < n; i++)
+	{
+		uint64_t	place = hashes[i] >> (64 - bits);
+		uint64_t	bit = UINT64_C(1) << place % 64;
+
+		distinct += (seen[place / 64] & bit) == 0;
+		seen[place / 64] |= bit;
+	}
+	return distinct >= n - n / 4;
+}
+
+/*
+ * Sort and drop repetitions if these are more than a quarter, and return how many
+ * hashes remain.  Otherwise leave the array as it is, and return 0.
+ */
+size_t
+bf_hashes_drop_repetitions(bf_host host, uint64_t *hashes, size_t n)
+{
+	uint64_t   *sorted;
+	size_t		distinct;
+
+	if (hashes_mostly_distinct(hashes, n))
+		return 0;
+	sorted = memcpy(bf_allocate(host, sizeof(uint64_t) * (uint64_t) n), hashes, sizeof(uint64_t) * n);
+	distinct = bf_hashes_sort_unique(host, sorted, n, 0);
+	if (distinct < n - n / 4)
+		memcpy(hashes, sorted, sizeof(uint64_t) * distinct);
+	else
+		distinct = 0;
+	bf_release(host, sorted);
+	return distinct;
+}
+
+/* ----------------------------------------------------------------
+ * Searching
+ * ----------------------------------------------------------------
+ *
+ * There are two searches, for lists in memory and for lists that are fetched in
+ * pieces.  Both guess the place of a number by interpolation, which finds
+ * uniform numbers in one or two steps, and bisect if the guesses fail.
+ */
+
+/* Entry of a list in memory: native, or little-endian at any address. */
+static bf_inline uint64_t
+entry_at(const uint8_t *list, size_t place, bool native)
+{
+	uint64_t	entry;
+
+	if (!native)
+		return bf_load64(list + place * 8);
+	memcpy(&entry, list + place * 8, sizeof(entry));
+	return entry;
+}
+
+/*
+ * The place of the first of n entries that is not less than the number; n if all
+ * are.  Without a branch that depends on the entries.
+ */
+static bf_inline size_t
+bisect(const uint8_t *list, size_t n, uint64_t number, bool native)
+{
+	size_t		place = 0;
+
+	while (n > 1)
+	{
+		size_t		half = n / 2;
+
+		place += entry_at(list, place + half - 1, native) < number ? half : 0;
+		n -= half;
+	}
+	return place + (n == 1 && entry_at(list, place, native) < number);
+}
+
+/* After two guesses, this number of entries around the place are compared. */
+#define NEAR			32
+
+/* The place of a hash in a list in memory, or n if it is not there. */
+static bf_inline size_t
+find_in_memory(const uint8_t *list, size_t n, uint64_t hash, bool native)
+{
+	size_t		low = 0;
+	size_t		high = n;
+	size_t		place;
+	uint64_t	distance;
+	int64_t		guess;
+
+	if (n == 0)
+		return n;
+	place = (size_t) bf_scale64(hash, n);
+	distance = hash - entry_at(list, place, native);
+	if (distance == 0)
+		return place;
+
+	/* a signed distance: no processor predicts on which side the hash is */
+	guess = (int64_t) (place + bf_scale64(distance, n) - ((distance >> 63) != 0 ? n : 0));
+	guess = guess < (int64_t) n ? guess : (int64_t) n - 1;
+	place = (size_t) (guess > 0 ? guess : 0);
+	for (unsigned i = 0; i < NEAR && entry_at(list, place, native) < hash && place + 1 < n; i++)
+		place++;
+	for (unsigned i = 0; i < NEAR && entry_at(list, place, native) > hash && place > 0; i++)
+		place--;
+	if (entry_at(list, place, native) == hash)
+		return place;
+	if (entry_at(list, place, native) < hash)
+		low = place + 1;
+	else
+		high = place;
+	/* the neighbour usually shows that the hash is absent */
+	if (low < n && low > 0 && entry_at(list, low, native) > hash && entry_at(list, low - 1, native) < hash)
+		return n;
+	place = low + bisect(list + low * 8, high - low, hash, native);
+	return place < high && entry_at(list, place, native) == hash ? place : n;
+}
+
+/* The place of a hash in a sorted array, or n if it is not there. */
+size_t
+bf_hashes_find(const uint64_t *hashes, size_t n, uint64_t hash)
+{
+	return find_in_memory((const uint8_t *) hashes, n, hash, true);
+}
+
+/* Is the hash in a stored list that is in memory? */
+bool
+bf_list_find(const uint8_t *list, size_t n, uint64_t hash)
+{
+	return find_in_memory(list, n, hash, false) < n;
+}
+
+/* Entries that are fetched together: half a TOAST chunk. */
 #define WINDOW			128
 
-/* The expected number of entries between two numbers, at most `most`. */
+/* The expected number of entries in a range of numbers, at most `most`. */
 static uint64_t
-entries_between(uint64_t distance, double density, uint64_t most)
+expected_entries(uint64_t distance, double density, uint64_t most)
 {
 	double		entries = (double) distance * density;
 
 	return entries < (double) most ? (uint64_t) entries : most;
 }
 
-/* The place of a number in a window, or n: from where it is guessed, step by step. */
-static uint64_t
-list_search_window(const uint8_t *window, uint64_t n, uint64_t number, double density)
-{
-	uint64_t	place = entries_between(number - bf_load64(window), density, n - 1);
-
-	while (place < n && bf_load64(window + place * 8) < number)
-		place++;
-	while (place > 0 && bf_load64(window + (place - 1) * 8) >= number)
-		place--;
-	return place < n && bf_load64(window + place * 8) == number ? place : n;
-}
-
 /*
  * The place of a number in a list of n uniform numbers up to `largest`, or n if
  * it is not there.  The list starts at `offset` of what is fetched from.
  *
- * The place is guessed from the whole list first, and after a look at that place
- * from there: the second window nearly always has it.  After a few guesses that
- * did not pin it down, bisect, so that no list is slow; one that is out of order
- * can hide a number, but leads nowhere else.
+ * The first window is guessed from the whole list and the next one from the
+ * numbers in the first; the second nearly always has the number.  After four guesses
+ * the list is bisected, so that no list is slow.  A list that is out of order can
+ * hide a number, but leads to no access outside of it.
  */
 uint64_t
 bf_list_search(bf_fetch fetch, void *arg, uint64_t offset, uint64_t n, uint64_t number, uint64_t largest)
@@ -282,37 +361,37 @@ bf_list_search(bf_fetch fetch, void *arg, uint64_t offset, uint64_t n, uint64_t 
 	uint64_t	low = 0;		/* the number, if present, is in [low, high) */
 	uint64_t	high = n;
 	double		density = (double) n / ((double) largest + 1.0);
-	uint64_t	guess = entries_between(number, density, high);
+	uint64_t	guess = expected_entries(number, density, high);
 
 	for (unsigned guesses = 1; low < high; guesses++)
 	{
 		uint64_t	start = guess > low + WINDOW / 2 ? guess - WINDOW / 2 : low;
-		uint64_t	length;
+		size_t		length;
 		const uint8_t *window;
 		uint64_t	first;
 		uint64_t	last;
 
 		if (start + WINDOW > high)
 			start = high > low + WINDOW ? high - WINDOW : low;
-		length = high - start < WINDOW ? high - start : WINDOW;
-		window = fetch(arg, offset + start * 8, (size_t) length * 8);
+		length = high - start < WINDOW ? (size_t) (high - start) : WINDOW;
+		window = fetch(arg, offset + start * 8, length * 8);
 		first = bf_load64(window);
 		last = bf_load64(window + (length - 1) * 8);
 		if (number >= first && number <= last)
 		{
-			uint64_t	place = list_search_window(window, length, number, density);
+			size_t		place = bisect(window, length, number, false);
 
-			return place < length ? start + place : n;
+			return place < length && bf_load64(window + place * 8) == number ? start + place : n;
 		}
 		if (number < first)
 		{
 			high = start;
-			guess = high - entries_between(first - number, density, high - low);
+			guess = high - expected_entries(first - number, density, high - low);
 		}
 		else
 		{
 			low = start + length;
-			guess = low + entries_between(number - last, density, high - low);
+			guess = low + expected_entries(number - last, density, high - low);
 		}
 		if (guesses >= 4)
 			guess = low + (high - low) / 2;
@@ -327,25 +406,10 @@ bf_fetch_from_memory(void *arg, uint64_t offset, size_t n)
 	return (const uint8_t *) arg + offset;
 }
 
-/*
- * Is the hash in a list in memory?  In all but long lists it is close to where it
- * is guessed.
+/* ----------------------------------------------------------------
+ * Lists as they are stored
+ * ----------------------------------------------------------------
  */
-bool
-bf_list_find(const uint8_t *list, size_t n, uint64_t hash)
-{
-	size_t		place = (size_t) bf_scale64(hash, n);
-
-	for (unsigned i = 0; i < NEAR && place < n && bf_load64(list + place * 8) < hash; i++)
-		place++;
-	for (unsigned i = 0; i < NEAR && place > 0 && bf_load64(list + (place - 1) * 8) >= hash; i++)
-		place--;
-	if (place < n && bf_load64(list + place * 8) == hash)
-		return true;
-	if ((place == n || bf_load64(list + place * 8) > hash) && (place == 0 || bf_load64(list + (place - 1) * 8) < hash))
-		return false;
-	return bf_list_search(bf_fetch_from_memory, (void *) list, 0, n, hash, UINT64_MAX) < n;
-}
 
 /* Is the list strictly ascending? */
 bool

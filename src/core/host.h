@@ -1,28 +1,27 @@
 /*
  * host.h
- *		What the core needs from the program that it is part of.
+ *		The services that the core needs from the program it is part of.
  *
- * The core is plain C and works anywhere: in a server, in a fuzzer, in a test.
- * Memory, interrupts and errors are the host's: a server has memory contexts
- * whose size it watches, cancels queries, and reports errors by a jump.  So
- * every filter carries a handle to its host, and the few things that can fail
- * or wait go through it.  Anything that calls one of these functions may not
- * return.
+ * The core is plain C and runs in a server, in a fuzzer or in a test.  The host
+ * provides memory, interrupts and errors: a server has memory contexts, cancels
+ * queries, and reports errors with longjmp.  So every filter has a handle to its
+ * host, and everything that can fail or wait goes through it.  A function that
+ * calls one of these may not return.
  */
 #ifndef BF_HOST_H
 #define BF_HOST_H
 
 #include "portable.h"
 
-/* Why an operation cannot be done. */
+/* Why an operation failed. */
 typedef enum bf_failure
 {
-	BF_FAIL_BYTES,				/* the filter would be larger than it may be */
-	BF_FAIL_GROWTH,				/* it is full, and would be too large if it
-								 * grew */
-	BF_FAIL_LAYERS,				/* it would have more layers than it may have */
-	BF_FAIL_UNION_LAYERS,		/* the same, in a union of filters */
-	BF_FAIL_DAMAGED				/* its bytes contradict themselves */
+	BF_FAIL_BYTES,				/* the filter would exceed BF_MAX_BYTES */
+	BF_FAIL_GROWTH,				/* it is full, and would exceed BF_MAX_BYTES
+								 * if it grew */
+	BF_FAIL_LAYERS,				/* it would exceed BF_MAX_LAYERS */
+	BF_FAIL_UNION_LAYERS,		/* a union would exceed BF_MAX_LAYERS */
+	BF_FAIL_DAMAGED				/* its bytes are inconsistent */
 } bf_failure;
 
 typedef struct bf_host bf_host;
@@ -30,14 +29,14 @@ typedef struct bf_host bf_host;
 typedef struct bf_host_methods
 {
 	/*
-	 * Memory for random access: aligned to cache lines and, if there is much
-	 * of it, in huge pages where the system has them.  Never NULL.
+	 * Allocate memory for random access: aligned to cache lines and, if it is
+	 * large, in huge pages where the system has them.  Never returns NULL.
 	 */
 	void	   *(*allocate) (bf_host host, size_t bytes);
 	void	   *(*reallocate) (bf_host host, void *memory, size_t old_bytes, size_t bytes);
 	void		(*release) (bf_host host, void *memory);
 
-	/* Long loops call this about every millisecond. */
+	/* Check for interrupts; long loops call this about every millisecond. */
 	void		(*poll) (bf_host host);
 
 	/* Report an error; does not return.  `detail` is a sentence or NULL. */
@@ -48,10 +47,10 @@ struct bf_host
 {
 	const bf_host_methods *methods;
 	void	   *context;		/* where memory comes from */
-	bool		quiet;			/* no polls: what is being done must not fail */
+	bool		quiet;			/* no polls: the operation must not fail */
 };
 
-/* Cheap items handled between two polls: a millisecond or so. */
+/* Cheap items processed between two polls: about a millisecond. */
 #define BF_POLL_EVERY	65536
 
 static inline void *
@@ -90,7 +89,7 @@ bf_poll(bf_host host)
 		host.methods->poll(host);
 }
 
-/* The host jumps away; should it not, nothing sensible can follow. */
+/* Report an error through the host, which does not return. */
 static inline _Noreturn void
 bf_fail(bf_host host, bf_failure failure, uint64_t number, const char *detail)
 {

@@ -1,45 +1,19 @@
 /*
  * lines.c
- *		Bulk operations on bit lines and the statistics read off them.
+ *		Bulk operations on lines of bits, and estimates from the bits set.
  */
 #include <math.h>
 
 #include "lines.h"
 
-/*
- * Add many keys: start all memory accesses of a batch, then do the work.  The
- * accesses follow one another closely, because each waits for the translation of
- * its address, and several translations can be under way.
- *
- * Nothing is polled, and so nothing can fail, in the first batch.
- */
+/* bf_lines_add_batches for any shape. */
 bf_added
 bf_lines_add_many(bf_host host, uint8_t *data, bf_shape shape, const uint64_t *hashes, size_t n)
 {
-	bf_added	added = {0, 0};
-
-	for (size_t start = 0; start < n; start += BF_BATCH)
-	{
-		size_t		end = n - start < BF_BATCH ? n : start + BF_BATCH;
-
-		uint64_t	group_hashes[BF_BATCH];
-
-		if (start > 0 && start % BF_POLL_EVERY == 0)
-			bf_poll(host);
-		for (size_t i = start; i < end; i++)
-			group_hashes[i - start] = bf_lines_prefetch(data, shape, hashes[i]);
-		for (size_t i = start; i < end; i++)
-		{
-			unsigned	fresh = bf_lines_add_from(data, shape, hashes[i], group_hashes[i - start]);
-
-			added.bits += fresh;
-			added.keys += fresh > 0;
-		}
-	}
-	return added;
+	return bf_lines_add_batches(host, data, shape, hashes, n);
 }
 
-/* Test many keys; found[i] is set to true where hashes[i] may be present. */
+/* Test many keys; found[i] is true if the key of hashes[i] may have been added. */
 void
 bf_lines_test_many(bf_host host, const uint8_t *data, bf_shape shape,
 				   const uint64_t *hashes, size_t n, bool *found)
@@ -50,7 +24,7 @@ bf_lines_test_many(bf_host host, const uint8_t *data, bf_shape shape,
 
 		uint64_t	group_hashes[BF_BATCH];
 
-		/* a miss usually shows in the first line: fetch only that ahead */
+		/* most absent keys miss in the first line: prefetch only that */
 		for (size_t i = start; i < end; i++)
 		{
 			group_hashes[i - start] = bf_group_hash(hashes[i], 0);
@@ -69,7 +43,7 @@ bf_lines_bits_set(bf_host host, const uint8_t *data, uint64_t words)
 	return bf_lines_bits_set_or(host, data, data, words);
 }
 
-/* How many bits would be set in the union of two layers? */
+/* The number of bits set in the union of two layers. */
 uint64_t
 bf_lines_bits_set_or(bf_host host, const uint8_t *a, const uint8_t *b, uint64_t words)
 {
@@ -85,8 +59,8 @@ bf_lines_bits_set_or(bf_host host, const uint8_t *a, const uint8_t *b, uint64_t 
 }
 
 /*
- * Byte order does not matter to OR and AND, so whole words are combined as
- * they lie; the compiler vectorises these loops.
+ * Set all bits in `into` that are set in `from`.  The compiler vectorizes this
+ * loop and the next.
  */
 void
 bf_lines_or(bf_host host, uint8_t *into, const uint8_t *from, uint64_t words)
@@ -110,7 +84,7 @@ bf_lines_and(bf_host host, uint8_t *into, const uint8_t *from, uint64_t words)
 	}
 }
 
-/* Can the layer be made smaller by making one line of each `factor` lines? */
+/* Can each `factor` lines of the layer be combined into one? */
 bool
 bf_lines_can_fold(bf_shape shape, unsigned factor)
 {
@@ -118,9 +92,9 @@ bf_lines_can_fold(bf_shape shape, unsigned factor)
 }
 
 /*
- * Fold a layer.  The result is bit for bit the layer that the same keys would
- * have made in the smaller shape; returns how many of its bits are set.  `into`
- * may be `from`, or NULL to count only.
+ * Fold a layer: combine each `factor` lines into one.  The result is the layer that
+ * the same keys would have made in the smaller shape.  Returns how many of its bits
+ * are set.  `into` may be `from`, or NULL to count only.
  */
 uint64_t
 bf_lines_fold(bf_host host, uint8_t *into, const uint8_t *from, bf_shape shape, unsigned factor)
@@ -148,15 +122,14 @@ bf_lines_fold(bf_host host, uint8_t *into, const uint8_t *from, bf_shape shape, 
 }
 
 /*
- * Estimate from the bits set how many keys went in, and the probability that
- * a key that did not is reported.
+ * Estimate from the bits set how many keys were added, and the probability that an
+ * absent key is reported.
  *
- * Each line is a small Bloom filter of its own.  A line with x of m bits set
- * saw about -m/k ln(1 - x/m) keys, and lets another key pass with probability
- * (x/m)^k; lines with the same x count alike, so a histogram of x does.  A key
- * is counted once in each group; and another key must pass in every group,
- * each of which picks its line independently (all the same one when there is
- * only one).
+ * Each line is a small Bloom filter.  A line with x of m bits set has about
+ * -m/k ln(1 - x/m) keys, and reports an absent key with probability (x/m)^k.  Both
+ * depend on x alone, so a histogram of x is sufficient.  A key is counted once in
+ * each group, and an absent key is reported if every group reports it; groups
+ * select their lines independently.
  */
 bf_census
 bf_lines_census(bf_host host, const uint8_t *data, bf_shape shape)
@@ -179,7 +152,7 @@ bf_lines_census(bf_host host, const uint8_t *data, bf_shape shape)
 
 	for (unsigned set = 1; set <= bits; set++)
 	{
-		/* a full line tells only a lower bound: half a bit short of full */
+		/* a full line gives a lower bound: half a bit less than full */
 		double		fill = (set < bits ? set : set - 0.5) / bits;
 		double		keys = -(double) bits / shape.probes * log1p(-fill);
 

@@ -1,15 +1,13 @@
 /*
  * mutable.c
- *		A mutable filter of either kind, and changes that happen whole or not
- *		at all.
+ *		A mutable filter of either kind, and changes that are atomic.
  *
- * A filter that is changed in place belongs to somebody who may catch the error
- * of a change that failed and go on.  So a change by many keys is made in one of
- * two ways.  If it is known beforehand that nothing can fail on the way, no
- * allocation, no poll, no limit, the keys are applied at once.  Otherwise they are
- * applied to a copy, which takes the filter's place at the end: when there are
- * very many keys, and when a layer may get full or a table may have to grow,
- * which a filter does a few times in its life.  A single key never costs a copy:
+ * The owner of a filter that is changed in place may catch the error of a failed
+ * change and continue to use it.  So a change by many keys is made in one of two
+ * ways.  If nothing can fail (no allocation, no poll, no limit), the keys are
+ * applied directly.  Otherwise they are applied to a copy, which then replaces the
+ * filter.  That happens when there are very many keys, and when a layer may get
+ * full or a table may have to grow, which is rare.  A single key needs no copy:
  * adding or removing it fails before the first change or not at all.
  */
 #include "mutable.h"
@@ -30,7 +28,7 @@ bf_mutable_start_state(bf_mutable *filter, bf_host host, uint16_t kind, uint64_t
 		bf_cuckoo_start_state(&filter->cuckoo, host, capacity, fpp);
 }
 
-/* Continue a filter that exists, without reference to it later. */
+/* Load a filter; its bytes are copied. */
 void
 bf_mutable_load(bf_mutable *filter, bf_host host, const bf_filter *from)
 {
@@ -49,7 +47,7 @@ bf_mutable_free(bf_mutable *filter)
 		bf_cuckoo_free(&filter->cuckoo);
 }
 
-/* Give a filter the class of its first key; later ones change nothing. */
+/* Give a filter the class of a key, unless it has one. */
 void
 bf_mutable_set_class(bf_mutable *filter, const bf_key_class *class)
 {
@@ -68,12 +66,12 @@ bf_mutable_contains(bf_mutable *filter, uint64_t hash)
  * ----------------------------------------------------------------
  */
 
-/* Keys that are asked for together before the answers are looked at. */
+/* Keys that are tested together. */
 #define BLOCK		256
 
 /*
- * The layers that decide whether adding a key changes a filter: all, but of a window
- * only the newest, since the key would be forgotten with an older one.
+ * The layers that decide whether adding a key changes a filter: all of them, but in
+ * a window only the newest, since older ones are dropped sooner.
  */
 static const bf_filter *
 deciding_layers(const bf_filter *filter, bf_filter *newest)
@@ -87,8 +85,8 @@ deciding_layers(const bf_filter *filter, bf_filter *newest)
 }
 
 /*
- * Can such a change leave a filter as it is?  Keys that are added to a cuckoo filter
- * are counted, and the first key of any filter gives it a class.
+ * Can such a change leave a filter as it is?  A cuckoo filter counts the keys that
+ * are added, and the first key gives a filter its class.
  */
 static bool
 may_be_void(const bf_filter *filter, bf_change change)
@@ -100,8 +98,8 @@ may_be_void(const bf_filter *filter, bf_change change)
 
 /*
  * Would a change by these keys leave the bytes of a filter as they are?  True if all
- * keys to be added have set their bits already; and if all keys to be removed
- * are absent, or counted up to the limit, where counts stay.
+ * keys to be added are reported already, or if all keys to be removed are absent
+ * or have reached the limit of their count, which then stays.
  */
 bool
 bf_change_is_void(const bf_filter *filter, bf_change change, const uint64_t *hashes, size_t n)
@@ -131,8 +129,8 @@ bf_change_is_void(const bf_filter *filter, bf_change change, const uint64_t *has
 }
 
 /*
- * The same for a filter that is stored elsewhere.  Counts are not looked at: false
- * means that all of the filter has to be.
+ * The same for a filter that is fetched in pieces.  Counts are not read: false means
+ * that the whole filter has to be tested.
  */
 bool
 bf_change_is_void_pieces(const bf_filter *filter, bf_fetch fetch, void *arg, bf_change change,
@@ -151,7 +149,7 @@ bf_change_is_void_pieces(const bf_filter *filter, bf_fetch fetch, void *arg, bf_
 	return true;
 }
 
-/* Change a filter that nobody will see should this fail. */
+/* Change a filter.  If this fails, the filter must not be used any more. */
 void
 bf_mutable_change(bf_mutable *filter, bf_change change, const bf_key_class *class, const uint64_t *hashes, size_t n)
 {
@@ -167,7 +165,7 @@ bf_mutable_change(bf_mutable *filter, bf_change change, const bf_key_class *clas
 	}
 }
 
-/* Make sure that a change cannot fail.  False if that cannot be promised. */
+/* Make sure that a change cannot fail.  False if that cannot be guaranteed. */
 static bool
 reserve(bf_mutable *filter, bf_change change, size_t n)
 {
@@ -177,8 +175,8 @@ reserve(bf_mutable *filter, bf_change change, size_t n)
 }
 
 /*
- * Keys that may need another layer or a larger table can be added in place all the
- * same if not more than one of them is new.
+ * Add keys in place that may need another layer or a larger table.  Possible if at
+ * most one of them is new; false if not.
  */
 static bool
 add_single(bf_mutable *filter, const uint64_t *hashes, size_t n)
@@ -194,7 +192,7 @@ add_single(bf_mutable *filter, const uint64_t *hashes, size_t n)
 	}
 	new_keys = bf_bloom_count_new(&filter->bloom, hashes, n, &last);
 
-	/* a key that opens the next layer of a window makes others new there */
+	/* if a key opens the next layer of a window, the others are new there */
 	if (new_keys > 1 || (new_keys == 1 && n > 1 && filter->header.max_layers > 0))
 		return false;
 	if (new_keys == 1)
@@ -203,8 +201,8 @@ add_single(bf_mutable *filter, const uint64_t *hashes, size_t n)
 }
 
 /*
- * Change a filter in place.  False if that cannot be done, and then, as after an
- * error, the filter is what it was: change a copy, and let that take its place.
+ * Change a filter in place.  False if that is not possible; the caller then changes a
+ * copy that replaces the filter.  After false or an error the filter is unchanged.
  */
 bool
 bf_mutable_change_in_place(bf_mutable *filter, bf_change change, const bf_key_class *class,
@@ -232,7 +230,7 @@ bf_mutable_change_in_place(bf_mutable *filter, bf_change change, const bf_key_cl
 	return done;
 }
 
-/* A copy of a filter, in memory of another host. */
+/* Copy a filter into memory of another host. */
 void
 bf_mutable_copy(bf_mutable *copy, bf_host host, bf_mutable *filter)
 {
@@ -274,8 +272,8 @@ bf_mutable_merge_state(bf_mutable *filter, const bf_filter *state)
  */
 
 /*
- * Describe the filter as it stands, and return its size.  What waits is brought
- * into order, which changes nothing that can be observed.
+ * Describe the filter and return its size.  Keys that are batched or pending are
+ * applied first, which changes nothing that can be observed.
  */
 uint64_t
 bf_mutable_describe(bf_mutable *filter, bf_filter *description)
@@ -284,7 +282,7 @@ bf_mutable_describe(bf_mutable *filter, bf_filter *description)
 		bf_cuckoo_describe(&filter->cuckoo, description);
 }
 
-/* Write what was described. */
+/* Write the filter as it was described. */
 void
 bf_mutable_write(bf_mutable *filter, bf_filter *description, uint8_t *bytes, size_t n)
 {

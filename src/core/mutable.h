@@ -8,7 +8,7 @@
 #include "bloom.h"
 #include "cuckoo.h"
 
-/* The header says which of them it is. */
+/* header.kind says which of them it is. */
 typedef union bf_mutable
 {
 	bf_header	header;
@@ -16,7 +16,7 @@ typedef union bf_mutable
 	bf_cuckoo	cuckoo;
 } bf_mutable;
 
-/* What is done to a filter with the hashes of some keys. */
+/* A change of a filter by some keys. */
 typedef enum bf_change
 {
 	BF_ADD,
@@ -35,7 +35,7 @@ extern bool bf_mutable_change_in_place(bf_mutable *filter, bf_change change, con
 									   const uint64_t *hashes, size_t n);
 extern void bf_mutable_copy(bf_mutable *copy, bf_host host, bf_mutable *filter);
 
-/* Would a change leave a filter as it is?  In memory, and stored elsewhere. */
+/* Would a change leave a filter as it is?  In memory, and fetched in pieces. */
 extern bool bf_change_is_void(const bf_filter *filter, bf_change change, const uint64_t *hashes, size_t n);
 extern bool bf_change_is_void_pieces(const bf_filter *filter, bf_fetch fetch, void *arg, bf_change change,
 									 const uint64_t *hashes, size_t n);
@@ -46,7 +46,7 @@ extern void bf_mutable_merge_state(bf_mutable *filter, const bf_filter *state);
 extern uint64_t bf_mutable_describe(bf_mutable *filter, bf_filter *description);
 extern void bf_mutable_write(bf_mutable *filter, bf_filter *description, uint8_t *bytes, size_t n);
 
-/* Add one key's hash, as an aggregate does. */
+/* Add one key. */
 static inline void
 bf_mutable_add(bf_mutable *filter, uint64_t hash)
 {

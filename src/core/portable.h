@@ -1,14 +1,12 @@
 /*
  * portable.h
- *		Small pieces of arithmetic that every part of the core leans on.
+ *		Byte order, prefetching and 64-bit arithmetic for all of the core.
  *
- * The core is plain C: no PostgreSQL header; what can fail or wait goes through
- * host.h.  It can be unit tested, fuzzed and timed as an ordinary library.
- * Everything
- * a filter holds is little-endian on every machine, and a filter may lie at
- * any address (a short varlena header leaves it unaligned), so all access to
- * its words goes through the load and store functions below; on a
- * little-endian machine they compile to plain moves.
+ * The core is plain C without PostgreSQL's headers, so it can be tested, fuzzed
+ * and timed as an ordinary library.  Filters are little-endian on every machine
+ * and can be at any address, since a short varlena header leaves them unaligned.
+ * So their words are accessed through the load and store functions below, which
+ * compile to plain moves on a little-endian machine.
  */
 #ifndef BF_PORTABLE_H
 #define BF_PORTABLE_H
@@ -23,9 +21,9 @@
 #define bf_unlikely(x)	__builtin_expect(!!(x), 0)
 #define bf_prefetch(p)	__builtin_prefetch(p)
 /*
- * For functions that need their caller's constants, and for those that prefetch:
- * gcc takes one that does nothing else for one without effect and drops the calls,
- * unless it is inlined before it looks.
+ * Always inline: for functions that need their caller's constants, and for those
+ * that only prefetch.  gcc considers the latter to have no effect and drops calls
+ * of them that are not inlined early.
  */
 #define bf_inline		inline __attribute__((always_inline))
 #define bf_unreachable()	__builtin_unreachable()
@@ -43,7 +41,7 @@
 #define BF_BIG_ENDIAN 0
 #endif
 
-/* Invariants, checked in builds that check them. */
+/* Invariants, which builds with assertions check. */
 #ifdef USE_ASSERT_CHECKING
 #include <assert.h>
 #define bf_assert(condition)	assert(condition)
@@ -96,7 +94,7 @@ bf_store32(void *p, uint32_t x)
 	b[3] = (uint8_t) (x >> 24);
 }
 
-/* The upper half of a 64 x 64 bit product: x/2^64 scaled to [0, n). */
+/* Scale x from [0, 2^64) to [0, n): the upper half of the 128-bit product. */
 static inline uint64_t
 bf_scale64(uint64_t x, uint64_t n)
 {
@@ -115,9 +113,8 @@ bf_scale64(uint64_t x, uint64_t n)
 }
 
 /*
- * Spread the entropy of a 64-bit word over all its bits: a bijection of two
- * multiplications (Stafford's thirteenth variant of the MurmurHash3
- * finaliser).
+ * Mix the bits of a 64-bit word.  This is a bijection: David Stafford's variant
+ * 13 of the finalizer of MurmurHash3.
  */
 static inline uint64_t
 bf_mix64(uint64_t x)

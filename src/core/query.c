@@ -1,51 +1,27 @@
 /*
  * query.c
- *		What a filter answers: membership, counts, estimates.
+ *		Reading a filter: membership, counts, estimates.
  *
- * Everything here reads a filter that bf_filter_open has accepted, in memory or
- * in pieces, and changes nothing.
+ * The filter was opened by bf_filter_open or bf_filter_open_pieces.  Its bytes are
+ * not changed.
  */
 #include <math.h>
 
 #include "query.h"
 
 /* ----------------------------------------------------------------
- * Emptiness
- * ----------------------------------------------------------------
- */
-
-bool
-bf_layer_is_empty(bf_host host, const bf_layer *layer)
-{
-	if (layer->form == BF_FORM_LINES)
-		return bf_bytes_are_zero(host, layer->data, bf_layer_bytes(layer));
-	return layer->count == 0 && layer->used == 0;
-}
-
-bool
-bf_filter_is_empty(const bf_filter *filter)
-{
-	for (unsigned i = 0; i < filter->layers; i++)
-	{
-		if (!bf_layer_is_empty(filter->header.host, &filter->layer[i]))
-			return false;
-	}
-	return true;
-}
-
-/* ----------------------------------------------------------------
  * Multisets
  * ----------------------------------------------------------------
  */
 
-/* The largest number that there may be. */
+/* The largest number of a table's range. */
 static uint64_t
 largest_number(bf_table table)
 {
 	return table.buckets == 0 ? UINT64_MAX : bf_table_range(table) - 1;
 }
 
-/* How many copies does the list count? */
+/* The number of copies that the list counts. */
 unsigned
 bf_layer_listed(const bf_layer *layer, uint64_t number)
 {
@@ -55,7 +31,7 @@ bf_layer_listed(const bf_layer *layer, uint64_t number)
 	return place < layer->count ? layer->list[(uint64_t) layer->count * 8 + place] : 0;
 }
 
-/* How many are there? */
+/* The number of copies in the list and in the table. */
 unsigned
 bf_layer_copies(const bf_layer *layer, uint64_t number)
 {
@@ -63,7 +39,7 @@ bf_layer_copies(const bf_layer *layer, uint64_t number)
 		(layer->form == BF_FORM_TABLE && bf_table_find(layer->data, layer->table, number));
 }
 
-/* How many distinct numbers? */
+/* The number of distinct numbers. */
 uint64_t
 bf_layer_distinct(bf_host host, const bf_layer *layer)
 {
@@ -84,8 +60,54 @@ bf_layer_distinct(bf_host host, const bf_layer *layer)
 }
 
 /*
- * May the key with this hash have been added?  It is asked for in all layers, so
- * their memory is fetched at once.
+ * Replace the list of a layer that has a table by a new list of the numbers that are
+ * not in the table.  A test needs no others, and few remain.
+ */
+void
+bf_layer_keep_unplaced(bf_host host, bf_layer *layer)
+{
+	uint8_t    *list = bf_allocate(host, (uint64_t) layer->count * 9);
+	uint32_t	n = 0;
+
+	for (uint32_t i = 0; i < layer->count; i++)
+	{
+		uint64_t	number = bf_load64(layer->list + (size_t) i * 8);
+
+		if (number < bf_table_range(layer->table) && !bf_table_find(layer->data, layer->table, number))
+			bf_store64(list + (size_t) n++ * 8, number);
+		if (i % BF_POLL_EVERY == 0)
+			bf_poll(host);
+	}
+	memset(list + (size_t) n * 8, 1, n);	/* counts */
+	layer->list = bf_reallocate(host, list, (uint64_t) layer->count * 9, (uint64_t) n * 9 + 1);
+	layer->count = n;
+}
+
+/*
+ * Read the hashes of an unfinished list, each as often as it was added.  Returns
+ * their number; NULL only counts them.
+ */
+uint64_t
+bf_layer_read_hashes(const bf_layer *layer, uint64_t *hashes)
+{
+	bool		counted = layer->form == BF_FORM_COUNTS;
+	const uint8_t *list = counted ? layer->list : layer->data;
+	uint64_t	n = 0;
+
+	for (uint32_t i = 0; i < layer->count; i++)
+	{
+		unsigned	copies = counted ? list[(size_t) layer->count * 8 + i] : 1;
+
+		for (unsigned copy = 0; hashes != NULL && copy < copies; copy++)
+			hashes[n + copy] = bf_load64(list + (size_t) i * 8);
+		n += copies;
+	}
+	return n;
+}
+
+/*
+ * May the key with this hash have been added?  All layers may have to be tested, so
+ * their lines are prefetched together.
  */
 bool
 bf_filter_contains(const bf_filter *filter, uint64_t hash)
@@ -111,7 +133,7 @@ bf_filter_contains(const bf_filter *filter, uint64_t hash)
 	return false;
 }
 
-/* The same for many keys: memory is fetched for a batch of them at a time. */
+/* Test many keys; lines are prefetched for a batch at a time. */
 void
 bf_filter_contains_many(const bf_filter *filter, const uint64_t *hashes, size_t n, bool *found)
 {
@@ -131,7 +153,7 @@ bf_filter_contains_many(const bf_filter *filter, const uint64_t *hashes, size_t 
 	}
 }
 
-/* One layer's census, whatever its form; a list knows its keys exactly. */
+/* Estimates for one layer of any form; those of a list are exact. */
 bf_census
 bf_layer_census(bf_host host, const bf_layer *layer)
 {
@@ -144,7 +166,7 @@ bf_layer_census(bf_host host, const bf_layer *layer)
 		census.fpp = census.keys / 18446744073709551616.0;
 	else
 	{
-		/* keys of one number count once: there are a few more than numbers */
+		/* some keys have the same number: there are more keys than numbers */
 		double		range = (double) bf_table_range(layer->table);
 
 		census.bits_set = layer->used;
@@ -155,8 +177,8 @@ bf_layer_census(bf_host host, const bf_layer *layer)
 }
 
 /*
- * All layers together: keys add up (a key is in one layer only), and a key that
- * was not added passes if it passes in any.
+ * Estimates for all layers.  Keys add up, since a key is in one layer only, and an
+ * absent key is reported if any layer reports it.
  */
 bf_census
 bf_filter_census(const bf_filter *filter)
@@ -174,7 +196,7 @@ bf_filter_census(const bf_filter *filter)
 	return total;
 }
 
-/* Is the number in a table that is stored elsewhere? */
+/* Is the number in a table that is fetched in pieces? */
 static bool
 table_contains_pieces(const bf_layer *layer, bf_fetch fetch, void *arg, uint64_t number)
 {
@@ -195,7 +217,7 @@ table_contains_pieces(const bf_layer *layer, bf_fetch fetch, void *arg, uint64_t
 	return false;
 }
 
-/* bf_filter_contains for a filter that is stored elsewhere. */
+/* bf_filter_contains for a filter that is fetched in pieces. */
 bool
 bf_filter_contains_pieces(const bf_filter *filter, bf_fetch fetch, void *arg, uint64_t hash)
 {

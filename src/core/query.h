@@ -1,15 +1,12 @@
 /*
  * query.h
- *		What a filter answers: membership, counts, estimates.
+ *		Reading a filter: membership, counts, estimates.
  */
 #ifndef BF_QUERY_H
 #define BF_QUERY_H
 
 #include "format.h"
 #include "lines.h"
-
-extern bool bf_layer_is_empty(bf_host host, const bf_layer *layer);
-extern bool bf_filter_is_empty(const bf_filter *filter);
 
 /* Membership, in memory and in pieces (see bf_filter_open_pieces). */
 extern bool bf_filter_contains(const bf_filter *filter, uint64_t hash);
@@ -25,6 +22,10 @@ extern bf_census bf_filter_census(const bf_filter *filter);
 extern unsigned bf_layer_listed(const bf_layer *layer, uint64_t number);
 extern unsigned bf_layer_copies(const bf_layer *layer, uint64_t number);
 extern uint64_t bf_layer_distinct(bf_host host, const bf_layer *layer);
+extern void bf_layer_keep_unplaced(bf_host host, bf_layer *layer);
+
+/* Of a list of hashes, in a filter of either kind. */
+extern uint64_t bf_layer_read_hashes(const bf_layer *layer, uint64_t *hashes);
 
 static inline bool
 bf_layer_contains(const bf_layer *layer, uint64_t hash)

@@ -2,23 +2,22 @@
  * table.c
  *		The table of a cuckoo filter: geometry, inserting, removing.
  *
- * Inserting into two full buckets evicts a number from one of them to its other
- * bucket, and so on.  Which one is evicted looks random and is not: it depends
- * on the number that is inserted, so the same inserts make the same table.  If
- * MAX_KICKS evictions lead nowhere, all of them are undone.
+ * If both buckets of a number are full, another number is evicted from one of them
+ * to its other bucket, and so on.  The choice is pseudo-random and seeded with the
+ * number that is inserted, so the same inserts make the same table.  If MAX_KICKS
+ * evictions find no empty slot, they are undone.
  *
- * The alternate bucket is near, within BF_TABLE_WINDOW buckets.  That keeps both
- * in one or two pages of memory and costs no space: crowded stretches push
- * their numbers along to where there is room.  Tables are filled to 95 % with
- * less than one eviction a key if the keys come in order, as they do from an
- * aggregate (computed by simulation for 3 to 262144 buckets; test/unit holds it
- * to that).
+ * The alternate bucket is at most BF_TABLE_WINDOW buckets away.  So both are in one
+ * or two pages of memory.  This costs no space: evictions move numbers from
+ * crowded regions to others.  Tables fill up to 95% with less than one eviction per
+ * key if keys are inserted in order, as aggregates do (simulated for 3 to 262144
+ * buckets; test/unit checks it).
  */
 #include "table.h"
 
 #define MAX_KICKS		500
 
-/* A filter that can grow has fingerprints for at least this number of keys. */
+/* The fingerprints of a filter that can grow are for at least this number of keys. */
 #define HEADROOM_KEYS	(UINT64_C(1) << 20)
 
 /* ----------------------------------------------------------------
@@ -26,7 +25,7 @@
  * ----------------------------------------------------------------
  */
 
-/* The keys that the fingerprints of a filter for `capacity` keys are made for. */
+/* The number of keys for which the fingerprints of a filter are sized. */
 static double
 keys_to_come(uint64_t capacity, unsigned growth)
 {
@@ -35,17 +34,17 @@ keys_to_come(uint64_t capacity, unsigned growth)
 	return capacity * 2 > HEADROOM_KEYS ? (double) capacity * 2 : (double) HEADROOM_KEYS;
 }
 
-/* Does a table of these dimensions meet the target when it holds `keys` keys? */
+/* Does a table of these dimensions meet the target with `keys` keys? */
 static bool
 is_wide_enough(uint64_t buckets, unsigned slot_bits, double keys, double fpp)
 {
-	/* exact but for the last product: powers of two only move the point */
+	/* only the last product is rounded */
 	return (double) buckets * (double) (UINT64_C(1) << (slot_bits - 1)) * fpp >= keys;
 }
 
 /*
- * The table for a filter of `capacity` keys.  Of N numbers n are taken, so a key
- * that was not added is found with probability n/N.
+ * Choose the table of a filter of `capacity` keys.  If n of N numbers are in it, an
+ * absent key is reported with probability n/N.
  */
 bf_table
 bf_table_for(uint64_t capacity, double fpp, unsigned growth)
@@ -63,7 +62,7 @@ bf_table_for(uint64_t capacity, double fpp, unsigned growth)
 	return table;
 }
 
-/* How many bits of the fingerprints could be given up by a table of `keys` keys? */
+/* The number of fingerprint bits that a table of `keys` keys does not need. */
 unsigned
 bf_table_spare_bits(bf_table table, uint64_t keys, double fpp, unsigned growth)
 {
@@ -75,9 +74,9 @@ bf_table_spare_bits(bf_table table, uint64_t keys, double fpp, unsigned growth)
 }
 
 /*
- * How many bits of each fingerprint go into the number of the bucket when the
- * table grows?  0: it cannot grow.  A filter that should not (growth 0) has to
- * when there are more keys than slots, as adding never fails.
+ * The number of bits of each fingerprint that become part of the bucket's number
+ * when the table grows; 0 if it cannot grow.  A filter with growth 0 grows, too,
+ * when it has more keys than slots, because adding a key never fails.
  */
 unsigned
 bf_table_growth_bits(bf_table table, unsigned growth)
@@ -120,7 +119,7 @@ table_bucket_replace(uint8_t *slots, bf_table table, uint64_t bucket, uint64_t f
 	return true;
 }
 
-/* The other bucket of what is kept as `value` in a bucket. */
+/* The other bucket of the number that is `value` in this one. */
 static uint64_t
 other_bucket(bf_table table, uint64_t bucket, uint64_t value)
 {
@@ -133,8 +132,8 @@ other_bucket(bf_table table, uint64_t bucket, uint64_t value)
 }
 
 /*
- * Make room for a value in a full bucket: put it in the place of another one,
- * that into its other bucket, and so on until one has an empty slot.
+ * Put a value into a full bucket: it replaces another one, which moves to its other
+ * bucket, and so on until a bucket has an empty slot.
  */
 static bool
 table_evict(uint8_t *slots, bf_table table, uint64_t bucket, uint64_t value, uint64_t seed)
@@ -151,7 +150,7 @@ table_evict(uint8_t *slots, bf_table table, uint64_t bucket, uint64_t value, uin
 		seed = seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
 		victim = (unsigned) (seed >> 62);
 		path[kicks] = bucket * BF_BUCKET_SLOTS + victim;
-		/* what has fingerprint 0 has no other place */
+		/* a number with fingerprint 0 has no other place */
 		while ((evicted[kicks] = bf_slot_get(slots, table.slot_bits, path[kicks])) <= 1 && tried++ < BF_BUCKET_SLOTS)
 		{
 			victim = (victim + 1) % BF_BUCKET_SLOTS;
@@ -173,7 +172,7 @@ table_evict(uint8_t *slots, bf_table table, uint64_t bucket, uint64_t value, uin
 
 /*
  * Insert a number that is not in the table.  False, and nothing has changed, if
- * no place was found.
+ * there is no place for it.
  */
 bool
 bf_table_insert(uint8_t *slots, bf_table table, uint64_t number)
@@ -209,7 +208,7 @@ bf_table_remove(uint8_t *slots, bf_table table, uint64_t number)
  * ----------------------------------------------------------------
  */
 
-/* The number that is kept as `value` in a bucket. */
+/* The number that is `value` in a bucket. */
 static uint64_t
 table_number_at(bf_table table, uint64_t bucket, uint64_t value)
 {
@@ -238,7 +237,7 @@ bf_table_next(bf_host host, const uint8_t *slots, bf_table table, uint64_t *slot
 	return false;
 }
 
-/* How many slots of the bucket have this value? */
+/* The number of slots of the bucket that have this value. */
 static unsigned
 table_bucket_count(const uint8_t *slots, bf_table table, uint64_t bucket, uint64_t value)
 {
@@ -250,7 +249,7 @@ table_bucket_count(const uint8_t *slots, bf_table table, uint64_t bucket, uint64
 }
 
 /*
- * Is this a table of `used` numbers, each in one place?  NULL, or a sentence on
+ * Check that a table has `used` numbers, each in one place.  NULL, or a sentence on
  * what is wrong.
  */
 const char *
@@ -276,11 +275,11 @@ bf_table_check(bf_host host, const uint8_t *slots, bf_table table, uint64_t used
 		}
 	}
 	if (found != used)
-		return "Its table does not hold as many keys as it says.";
+		return "The number of keys in its table does not match the stored count.";
 	for (uint64_t bit = bits; bit < bf_table_words(table) * 64; bit++)
 	{
 		if (slots[bit / 8] >> (bit % 8) & 1)
-			return "It has bits set where there should be none.";
+			return "Unused bits of its table are not zero.";
 	}
 	return NULL;
 }

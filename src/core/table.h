@@ -1,17 +1,23 @@
 /*
  * table.h
- *		The table of a cuckoo filter: where a key's number is kept.
+ *		The table of a cuckoo filter: buckets, slots and fingerprints.
  *
- * A table of B buckets whose slots have F bits is a set of numbers below
- * N = B x 2^(F-1).  The upper part of a number is its bucket, the lower F-1 bits
- * are its fingerprint.  A number is kept either in a slot of its own bucket or
- * in one of an alternate bucket, which the bucket and the fingerprint tell; the
- * slot's lowest bit says which.  So every number can be read back from where it
- * is, a key is found by comparing 8 slots, and nothing but the rounding of its
- * hash to a number is ever lost.
+ * This is partial-key cuckoo hashing (Fan, Andersen, Kaminsky and Mitzenmacher,
+ * "Cuckoo Filter: Practically Better Than Bloom", 2014): a key is a fingerprint in
+ * one of two buckets, and the second bucket is computed from the first one and the
+ * fingerprint.  Two things differ.  The second bucket is at a distance that depends
+ * on the fingerprint, which works for any number of buckets; and a bit of each slot
+ * says which of the two buckets it is in.
  *
- * A table twice as large, of slots one bit shorter, has the same N: growing
- * moves a bit of each fingerprint into the number of the bucket.
+ * So a table of B buckets whose slots have F bits is a set of numbers below
+ * N = B x 2^(F-1).  A key becomes a number by scaling its hash; the upper part of
+ * the number is its own bucket, the lower F-1 bits are its fingerprint.  A number is
+ * in a slot of its own bucket or of the alternate one, and the slot's lowest bit
+ * says which.  Every number can be read back from its slot, a key is looked up by
+ * comparing 8 slots, and only the scaling of hashes loses information.
+ *
+ * A table twice as large with slots one bit shorter has the same N: when it grows, a
+ * bit of each fingerprint becomes part of the bucket's number.
  */
 #ifndef BF_TABLE_H
 #define BF_TABLE_H
@@ -28,8 +34,7 @@
 
 typedef struct bf_table
 {
-	uint64_t	buckets;		/* 0: numbers are whole hashes, there is no
-								 * table */
+	uint64_t	buckets;		/* 0: no table, numbers are whole hashes */
 	uint8_t		slot_bits;
 } bf_table;
 
@@ -42,7 +47,7 @@ extern bool bf_table_remove(uint8_t *slots, bf_table table, uint64_t number);
 extern bool bf_table_next(bf_host host, const uint8_t *slots, bf_table table, uint64_t *slot, uint64_t *number);
 extern const char *bf_table_check(bf_host host, const uint8_t *slots, bf_table table, uint64_t used);
 
-/* Keys that a table takes before it grows: 95 % of its slots. */
+/* The number of keys at which a table is full: 95% of its slots. */
 static inline uint64_t
 bf_table_full(bf_table table)
 {
@@ -63,7 +68,7 @@ bf_table_number(bf_table table, uint64_t hash)
 	return table.buckets == 0 ? hash : bf_scale64(hash, bf_table_range(table));
 }
 
-/* 64-bit words of memory: any slot can be read by loading eight bytes. */
+/* The size in 64-bit words, such that any slot can be read by loading eight bytes. */
 static inline uint64_t
 bf_table_words(bf_table table)
 {
@@ -73,7 +78,7 @@ bf_table_words(bf_table table)
 }
 
 /* ----------------------------------------------------------------
- * Where a number may be
+ * The places of a number
  * ----------------------------------------------------------------
  */
 
@@ -89,7 +94,7 @@ bf_table_bucket(bf_table table, uint64_t number)
 	return number >> (table.slot_bits - 1);
 }
 
-/* How far behind the own bucket the alternate one is. */
+/* The distance from the own bucket to the alternate one. */
 static inline uint64_t
 bf_table_distance(bf_table table, uint64_t fingerprint)
 {
@@ -109,9 +114,9 @@ bf_table_alternate(bf_table table, uint64_t bucket, uint64_t fingerprint)
 }
 
 /*
- * What a number looks like in a slot of its own bucket; in one of the alternate
- * bucket it is one more.  0 is an empty slot, so a number of fingerprint 0 is
- * never kept in its own bucket.
+ * The value of a slot that has a number in its own bucket.  In the alternate bucket
+ * the value is one more.  0 is an empty slot, so a number with fingerprint 0 is
+ * always in the alternate bucket.
  */
 static inline uint64_t
 bf_table_value(bf_table table, uint64_t number)
@@ -139,7 +144,7 @@ bf_bucket_start(bf_table table, uint64_t bucket)
 	return bucket * BF_BUCKET_SLOTS * table.slot_bits;
 }
 
-/* How many bytes are read of a bucket that starts at this bit? */
+/* The number of bytes to read for a bucket that starts at this bit. */
 static inline size_t
 bf_bucket_span(bf_table table, uint64_t at)
 {
@@ -147,9 +152,9 @@ bf_bucket_span(bf_table table, uint64_t at)
 }
 
 /*
- * Is there a slot of this value in the bucket that starts at bit `at`?  If a
- * bucket fits a word its four slots are compared at once: the sum below has a
- * slot's upper bit unset if and only if its other bits are all zero.
+ * Has the bucket that starts at bit `at` a slot of this value?  If the bucket fits a
+ * word, its four slots are compared at once: the sum below has the upper bit of a
+ * slot unset if and only if the slot's other bits are all zero.
  */
 static inline bool
 bf_bucket_holds(const uint8_t *slots, unsigned bits, uint64_t at, uint64_t value)

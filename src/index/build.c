@@ -2,48 +2,44 @@
  * build.c
  *		Building the index from a table.
  *
- * The hashes of all keys are collected and sorted.  That tells how many distinct
- * keys there are, and so how large the index has to be; and since lines are in the
- * order of the hashes, it is then written page by page.
+ * The hashes of all keys are collected and sorted.  Sorting gives the number of distinct
+ * keys, which determines the size of the index.  Lines are in the order of the hashes, so
+ * the index is then written page by page.
  *
- * Hashes are kept in memory as long as half of maintenance_work_mem suffices, with
- * repetitions removed when it gets full.  If it does not, what is there goes to a
- * temporary file as a sorted run, and the runs are merged in the end: once to
- * count, once to write.  (The server's sort would do the same with three times the
- * bytes for each number, and more than twice the time for the whole index.)
+ * Hashes are kept in memory as long as they fit into half of maintenance_work_mem;
+ * duplicates are removed when it is full.  Beyond that, the hashes in memory are written
+ * to a temporary file as a sorted run, and in the end the runs are merged twice: once to
+ * count the keys and once to write the pages.  (tuplesort
+ * takes 24 bytes per hash in memory.  Measured with 5 million keys of bigint and uuid,
+ * CREATE INDEX took 1.6 to 2.5 times the CPU time with it on PostgreSQL 15, and 1.5 to 2.2
+ * times on 19, which has a radix sort.)
  *
- * An index over no rows is sized by what is known otherwise: the capacity that the
- * user declared, or the room that the largest sibling of a partition has.  If nothing
- * is known it begins small and grows.
+ * An index over no rows has the capacity that the user declared, or that of the largest
+ * sibling of a partition.  If neither is known, it starts small and grows.
  */
 #include "../compat.h"
 
 #include "access/table.h"
 #include "access/tableam.h"
 #include "access/xloginsert.h"
-#include "catalog/index.h"
 #include "catalog/partition.h"
 #include "catalog/pg_inherits.h"
 #include "commands/progress.h"
 #include "miscadmin.h"
-#include "nodes/execnodes.h"
-#include "partitioning/partdesc.h"
 #include "pgstat.h"
 #include "storage/buffile.h"
 #include "storage/lmgr.h"
 #include "storage/smgr.h"
-#include "utils/builtins.h"
-#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
-#include "../core/hashlist.h"
+#include "../core/accumulator.h"
 #include "../server.h"
 #include "index.h"
 
-/* Room for further keys in an index that was built over some: a quarter. */
+/* The capacity of an index that is built over some keys: a quarter more. */
 #define HEAD_ROOM(keys)		((keys) + (keys) / 4)
 
-/* As many keys are sorted in memory at most. */
+/* The number of hashes that are sorted in memory, at most and at first. */
 #define MAX_IN_MEMORY		(UINT64CONST(1) << 28)
 #define FIRST_IN_MEMORY		1024
 
@@ -55,63 +51,55 @@
  * ----------------------------------------------------------------
  */
 
-/* A sorted run of distinct hashes in a file; a piece of it is in memory. */
+/* A sorted run of distinct hashes in a file, of which one piece is in memory. */
 typedef struct Run
 {
 	uint64		start;			/* in the file, in hashes */
 	uint64		length;
-	uint64		fetched;		/* of them, so far */
+	uint64		fetched;		/* hashes read so far */
 	uint64	   *piece;
 	uint64		in_piece;
 	uint64		next;			/* to read in the piece */
 } Run;
 
-/* The next hash of a run.  They are a heap, the least on top. */
+/* The next hash of a run.  The heads of all runs are a heap with the least on top. */
 typedef struct RunHead
 {
 	uint64		hash;
 	uint32		run;
 } RunHead;
 
+/* The hashes of all keys, and how to read them in order. */
 typedef struct Collection
 {
 	IndexKeyHasher *hasher;
 	double		rows;
 
 	/* in memory */
-	uint64	   *hashes;
-	uint64		n;
-	uint64		sorted;			/* length of the sorted, distinct prefix */
-	uint64		room;
-	uint64		most;			/* as much room as there may be */
+	bf_accumulator hashes;
+	uint64		most;			/* the largest room allowed */
 	uint64		next;			/* to read in memory */
 
-	/* on disk, if they became too many */
+	/* on disk, if memory did not suffice */
 	BufFile    *file;
 	Run		   *runs;
 	uint32		n_runs;
 	uint64		in_file;		/* hashes */
-	uint64		piece;			/* of a run, at most */
+	uint64		piece;			/* hashes of a run in memory, at most */
 	RunHead    *heads;
 	uint32		n_heads;
 } Collection;
 
-/* Pieces of runs are not larger than this, and only with very many runs smaller. */
+/* Limits of the size of a piece.  With many runs, pieces are smaller. */
 #define LARGEST_PIECE		16384
 #define SMALLEST_PIECE		128
 
-static void
-collection_sort(Collection *collection)
-{
-	collection->n = bf_hashes_sort_unique(server_host(NULL), collection->hashes, collection->n, collection->sorted);
-	collection->sorted = collection->n;
-}
-
-/* Write what is in memory, sorted, to the file. */
+/* Write the hashes in memory, which are sorted, to the file. */
 static void
 collection_write_run(Collection *collection)
 {
-	Run			run = {collection->in_file, collection->n};
+	bf_accumulator *hashes = &collection->hashes;
+	Run			run = {collection->in_file, hashes->n};
 
 	if (collection->file == NULL)
 	{
@@ -120,31 +108,17 @@ collection_write_run(Collection *collection)
 	}
 	else
 		collection->runs = repalloc_huge(collection->runs, (collection->n_runs + 1) * sizeof(Run));
-	for (uint64 i = 0; i < collection->n; i += LARGEST_PIECE)
+	for (uint64 i = 0; i < hashes->n; i += LARGEST_PIECE)
 	{
 		CHECK_FOR_INTERRUPTS();
-		BufFileWrite(collection->file, collection->hashes + i, Min(LARGEST_PIECE, collection->n - i) * sizeof(uint64));
+		BufFileWrite(collection->file, hashes->hashes + i, Min(LARGEST_PIECE, hashes->n - i) * sizeof(uint64));
 	}
 	collection->runs[collection->n_runs++] = run;
-	collection->in_file += collection->n;
-	collection->n = collection->sorted = 0;
+	collection->in_file += hashes->n;
+	hashes->n = hashes->sorted = 0;
 }
 
-/* There is no room for another hash: make some. */
-static void
-collection_make_room(Collection *collection)
-{
-	if (collection->room == collection->most)
-	{
-		collection_sort(collection);
-		if (collection->n > collection->most / 2)
-			collection_write_run(collection);
-		return;
-	}
-	collection->room = Min(collection->room * 2, collection->most);
-	collection->hashes = repalloc_huge(collection->hashes, collection->room * sizeof(uint64));
-}
-
+/* Add the key of a row; the callback of the table scan. */
 static void
 collection_add(Relation index, ItemPointer tid, Datum *values, bool *isnull, bool alive, void *arg)
 {
@@ -153,12 +127,13 @@ collection_add(Relation index, ItemPointer tid, Datum *values, bool *isnull, boo
 	if (isnull[0])
 		return;
 	collection->rows += 1;
-	if (collection->n == collection->room)
-		collection_make_room(collection);
-	collection->hashes[collection->n++] = bfindex_hash(index_key_hash(collection->hasher, values[0]));
+	if (bf_accumulator_is_full(&collection->hashes) &&
+		!bf_accumulator_make_room(server_host(NULL), &collection->hashes, collection->most))
+		collection_write_run(collection);
+	bf_accumulator_add(&collection->hashes, bfindex_hash(index_key_hash(collection->hasher, values[0])));
 }
 
-/* The next hash of a run; false at its end. */
+/* Get the next hash of a run; false at its end. */
 static bool
 run_next(Collection *collection, Run *run, uint64 *hash)
 {
@@ -175,14 +150,14 @@ run_next(Collection *collection, Run *run, uint64 *hash)
 			BufFileRead(collection->file, run->piece, bytes) != bytes)
 			ereport(ERROR,
 					(errcode_for_file_access(),
-					 errmsg("could not read the temporary file of an index build: %m")));
+					 errmsg("could not read temporary file of index build: %m")));
 		run->fetched += run->in_piece;
 	}
 	*hash = run->piece[run->next++];
 	return true;
 }
 
-/* The head at this place may be larger than those below it. */
+/* Restore the order of the heap after the head at this place has grown. */
 static void
 heads_sift_down(RunHead *heads, uint32 n, uint32 place)
 {
@@ -204,7 +179,7 @@ heads_sift_down(RunHead *heads, uint32 n, uint32 place)
 	heads[place] = moved;
 }
 
-/* Read the runs from the start. */
+/* Start reading at the first hash of every run. */
 static void
 collection_rewind(Collection *collection)
 {
@@ -231,9 +206,9 @@ collection_next(Collection *collection, uint64 *hash)
 
 	if (collection->file == NULL)
 	{
-		if (collection->next == collection->n)
+		if (collection->next == collection->hashes.n)
 			return false;
-		*hash = collection->hashes[collection->next++];
+		*hash = collection->hashes.hashes[collection->next++];
 		return true;
 	}
 	if (collection->n_heads == 0)
@@ -254,13 +229,12 @@ collection_finish(Collection *collection)
 	uint64		last = 0;
 	uint64		hash;
 
-	collection_sort(collection);
+	bf_accumulator_sort(server_host(NULL), &collection->hashes);
 	if (collection->file == NULL)
-		return collection->n;
-	if (collection->n > 0)
+		return collection->hashes.n;
+	if (collection->hashes.n > 0)
 		collection_write_run(collection);
-	pfree(collection->hashes);
-	collection->hashes = NULL;
+	bf_accumulator_free(server_host(NULL), &collection->hashes);
 
 	collection->piece = Min(Max(collection->most / collection->n_runs, SMALLEST_PIECE), LARGEST_PIECE);
 	collection->heads = MemoryContextAllocHuge(CurrentMemoryContext, collection->n_runs * sizeof(RunHead));
@@ -284,11 +258,11 @@ collection_finish(Collection *collection)
  */
 
 /*
- * The keys that this index of a sibling has room for, if it is one on the same column.
+ * Return the capacity of an index of a sibling, if it is on the same column.
  *
- * The size of its file says that, and can be had even of an index that is damaged or not
- * built yet: a sibling must never make the creation of a partition fail.  A file of
- * the size that an index over no rows begins with says nothing.
+ * The capacity is computed from the size of the file, which is known even if the index is
+ * damaged or has not been built: a sibling must never make the creation of a partition
+ * fail.  A file of the size that an index over no rows starts with does not count.
  */
 static uint64
 room_of_sibling_index(Oid oid, const char *column)
@@ -309,9 +283,10 @@ room_of_sibling_index(Oid oid, const char *column)
 }
 
 /*
- * The room that the largest sibling of a partition has: a new partition will often
- * become as large.  Siblings that others have locked are passed over, as is the default
- * partition, and those without rows, whose indexes may themselves have followed a sibling.
+ * Return the capacity of the largest sibling of a partition: a new partition often becomes
+ * as large.  Siblings that other sessions have locked are ignored, and so are the default
+ * partition and siblings without rows, whose indexes may have been sized by a sibling
+ * themselves.
  */
 static uint64
 room_of_siblings(Relation heap, Relation index)
@@ -351,7 +326,7 @@ room_of_siblings(Relation heap, Relation index)
 	return most;
 }
 
-/* What the new index is like, for a number of keys. */
+/* Return the metapage of a new index over this number of keys. */
 static BfindexMeta
 bfindex_new_meta(Relation heap, Relation index, const KeyType *key, uint64 keys)
 {
@@ -370,7 +345,7 @@ bfindex_new_meta(Relation heap, Relation index, const KeyType *key, uint64 keys)
 		capacity = room_of_siblings(heap, index);
 	meta.layer[0] = bfindex_first_layer(meta.fpp, capacity, true);
 
-	/* less than fills a page says nothing about the size to come */
+	/* fewer keys than fill a page do not predict the final size */
 	if (!declared && capacity < HEAD_ROOM(meta.layer[0].page_keys))
 		meta.layer[0] = bfindex_first_layer(meta.fpp, capacity, false);
 	return meta;
@@ -381,7 +356,7 @@ bfindex_new_meta(Relation heap, Relation index, const KeyType *key, uint64 keys)
  * ----------------------------------------------------------------
  */
 
-/* Write all pages. */
+/* Write and log all pages. */
 static void
 bfindex_write(Relation index, ForkNumber fork, const BfindexMeta *meta, Collection *collection)
 {
@@ -420,6 +395,7 @@ bfindex_write(Relation index, ForkNumber fork, const BfindexMeta *meta, Collecti
 		log_newpage_range(index, fork, 0, layer->first + layer->pages, true);
 }
 
+/* Build the index. */
 IndexBuildResult *
 bfindex_build(Relation heap, Relation index, struct IndexInfo *info)
 {
@@ -436,8 +412,7 @@ bfindex_build(Relation heap, Relation index, struct IndexInfo *info)
 	collection.hasher = index_key_hasher(index, context);
 	index_key_check(index, collection.hasher->type);
 	collection.most = Min((uint64) maintenance_work_mem * 1024 / 2 / sizeof(uint64), MAX_IN_MEMORY);
-	collection.room = FIRST_IN_MEMORY;
-	collection.hashes = palloc(collection.room * sizeof(uint64));
+	bf_accumulator_start(server_host(context), &collection.hashes, FIRST_IN_MEMORY);
 
 	rows = table_index_build_scan(heap, index, info, true, true, collection_add, &collection, NULL);
 
@@ -458,7 +433,7 @@ bfindex_build(Relation heap, Relation index, struct IndexInfo *info)
 	return result;
 }
 
-/* The index that an unlogged table has after a crash: of no keys. */
+/* Build the index that an unlogged table has after a crash, which has no keys. */
 void
 bfindex_buildempty(Relation index)
 {

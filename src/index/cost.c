@@ -1,27 +1,29 @@
 /*
  * cost.c
- *		What a scan of the index costs.
+ *		The cost of an index scan.
  *
- * A scan reads a page of the index for each key, and then nothing of the table, or
- * all of it.  What decides is the probability that one of its keys is there:
+ * A scan reads one page of the index per key and layer, and then either nothing of the
+ * table or all of it.  So its cost depends on the probability that one of its keys is
+ * present:
  *
  *	- If the keys are constants, the index is probed while the query is planned.  The
- *	  result informs the cost alone: rows may come before the plan is executed.
- *	  Where probing all keys would take as long as reading the table, the scan cannot
- *	  win, and nothing is probed.
- *	- If they are not, as in a generic plan, one key in ten is assumed to be there.  Who
- *	  makes this index expects misses, or many partitions of which few have the key.
- *	  But a value that a large share of the rows have is one of a few, which users know:
- *	  those are looked up because they are there.
- *	- On the inner side of a nested loop, or in a subquery with a key of the outer
- *	  query, every key is assumed to be there, and to read the whole table anew.
- *	  A wrong estimate of the number of loops would cost a scan of the table for each.
+ *	  result is used for the estimate only, because rows can be inserted before the plan
+ *	  is executed.  If probing all keys would cost as much as reading the table, the scan
+ *	  cannot win, and no key is probed.
+ *	- If they are not, as in a generic plan, one key in ten is assumed to be present.  This
+ *	  index is created where most keys are absent, or where few of many partitions contain
+ *	  a key.  But in a column of few distinct values, users know the values and look up
+ *	  those that exist.
+ *	- On the inner side of a nested loop, and in a subquery whose key comes from the outer
+ *	  query, every key is assumed to be present, and to read the whole table again.  If
+ *	  the number of loops were underestimated, each would cost a scan of the table.
+ *	- In the queries of bloom_find, which has probed the index, the key is present.
  *
- * The server computes the cost of the table's pages itself, from the share of rows
- * that the index says it selects: for N rows of a table of T pages it expects
- * 2TN / (2T + N) pages to be read.  That is hT if N = 2hT / (2 - h), which is what we
- * say.  It is less than the rows on those pages; the time for the others is added
- * to the cost of the index.
+ * The server computes the cost of the table's pages from the selectivity that the index
+ * returns: for N rows of a table of T pages it expects 2TN / (2T + N) pages to be read.
+ * With probability h of reading T pages, that has to be hT, so N = 2hT / (2 - h).  This is
+ * less than the number of rows on those pages; the CPU cost of the other rows is added to
+ * the cost of the index.
  */
 #include "../compat.h"
 
@@ -29,9 +31,7 @@
 
 #include "access/genam.h"
 #include "access/htup_details.h"
-#include "access/sysattr.h"
 #include "catalog/pg_statistic.h"
-#include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
 #include "nodes/pathnodes.h"
 #include "optimizer/cost.h"
@@ -41,58 +41,18 @@
 #include "utils/selfuncs.h"
 #include "utils/spccache.h"
 
+#include "index.h"
 #include "trust.h"
 
+Oid			bfindex_probed_table = InvalidOid;
+
+/* The probability that a key is present of which nothing is known. */
 #define HIT_OF_UNKNOWN_KEY		0.1
 
-/* A value that so large a share of the rows has is assumed to be looked up because it is there. */
+/* A value that this share of the rows has is assumed to be present. */
 #define SHARE_OF_KNOWN_KEY		0.01
 
-/*
- * The columns of a partition as its parent has them; those that it lacks become column
- * 0, the whole row.
- */
-static Bitmapset *
-columns_of_parent(const AppendRelInfo *child, const Bitmapset *columns)
-{
-	Bitmapset  *result = NULL;
-	int			member = -1;
-
-	while ((member = bms_next_member(columns, member)) >= 0)
-	{
-		AttrNumber	column = member + FirstLowInvalidHeapAttributeNumber;
-
-		column = column > 0 && column <= child->num_child_cols ? child->parent_colnos[column - 1] : InvalidAttrNumber;
-		result = bms_add_member(result, column - FirstLowInvalidHeapAttributeNumber);
-	}
-	return result;
-}
-
-/*
- * May the planner probe the index?  The result shows in EXPLAIN.  So the current user must
- * be able to read the key in a query of the table itself, even if this query reads the
- * table through a view with the privileges of the view's owner.  The privileges to a
- * partition are those to the table that the query names.
- */
-static bool
-bfindex_may_probe(PlannerInfo *root, IndexOptInfo *info, Relation index)
-{
-	Index		relid = info->rel->relid;
-	Bitmapset  *columns = trust_index_columns(index);
-
-	while (root->append_rel_array != NULL && root->append_rel_array[relid] != NULL)
-	{
-		AppendRelInfo *child = root->append_rel_array[relid];
-
-		if (planner_rt_fetch(child->parent_relid, root)->rtekind != RTE_RELATION)
-			break;				/* UNION ALL: the table itself is named */
-		columns = columns_of_parent(child, columns);
-		relid = child->parent_relid;
-	}
-	return trust_may_read(planner_rt_fetch(relid, root)->relid, columns);
-}
-
-/* May the table have a row that meets this condition on a constant? */
+/* Can the table contain a row that meets this condition on a constant? */
 static bool
 bfindex_probe(Relation index, Node *clause, const Const *key)
 {
@@ -103,7 +63,7 @@ bfindex_probe(Relation index, Node *clause, const Const *key)
 	return bfindex_contains_any(index, &keys, NULL);
 }
 
-/* The probability that a key is there of which nothing is known but the column. */
+/* Return the probability that a key is present of which only the column is known. */
 static double
 bfindex_hit_of_unknown_key(PlannerInfo *root, Node *column)
 {
@@ -126,7 +86,7 @@ bfindex_hit_of_unknown_key(PlannerInfo *root, Node *column)
 	return hit;
 }
 
-/* Does a key come from an outer query, which may look for many? */
+/* Does a key come from an outer query, which may scan once per row? */
 static bool
 bfindex_key_of_outer_query(Node *node, PlannerInfo *root)
 {
@@ -155,6 +115,7 @@ typedef struct BfindexCondition
 	double		keys;
 } BfindexCondition;
 
+/* Return the parts of a condition. */
 static BfindexCondition
 bfindex_condition(PlannerInfo *root, const RestrictInfo *qual)
 {
@@ -175,21 +136,22 @@ bfindex_condition(PlannerInfo *root, const RestrictInfo *qual)
 	return condition;
 }
 
-/* What is to be known of a scan. */
+/* The properties of a scan that determine its cost. */
 typedef struct BfindexScanCost
 {
 	double		hit;			/* probability that it reads the table */
-	Cost		probes;			/* of the index */
-	bool		repeated;		/* it will be done for many keys, one by one */
+	Cost		probes;			/* cost of reading the index */
+	bool		repeated;		/* it may run many times, with other keys */
 } BfindexScanCost;
 
-/* `most` is the cost of reading the table. */
+/* Examine the conditions of a scan; `most` is the cost of reading the table. */
 static BfindexScanCost
 bfindex_scan_cost(PlannerInfo *root, IndexPath *path, Cost per_probe, Cost most)
 {
 	IndexOptInfo *info = path->indexinfo;
 	Relation	index = info->hypothetical ? NULL : index_open(info->indexoid, NoLock);
-	bool		may_probe = index != NULL && bfindex_may_probe(root, info, index);
+	bool		may_probe = index != NULL && trust_planner_may_probe(root, info->rel->relid, index);
+	bool		probed = planner_rt_fetch(info->rel->relid, root)->relid == bfindex_probed_table;
 	BfindexScanCost cost = {1};
 	ListCell   *cell;
 
@@ -204,7 +166,7 @@ bfindex_scan_cost(PlannerInfo *root, IndexPath *path, Cost per_probe, Cost most)
 
 			cost.probes += condition.keys * per_probe;
 			cost.repeated |= bfindex_key_of_outer_query(condition.key, root);
-			if (cost.probes >= most)
+			if (cost.probes >= most || probed)
 				hit = 1;
 			else if (IsA(condition.key, Const) && may_probe)
 				hit = bfindex_probe(index, condition.clause, (Const *) condition.key) ? 1 : BFINDEX_DEFAULT_FPP;
@@ -218,6 +180,7 @@ bfindex_scan_cost(PlannerInfo *root, IndexPath *path, Cost per_probe, Cost most)
 	return cost;
 }
 
+/* Estimate the cost of a scan, as amcostestimate does. */
 void
 bfindex_costestimate(PlannerInfo *root, IndexPath *path, double loop_count,
 					 Cost *startup_cost, Cost *total_cost, Selectivity *selectivity,
@@ -246,7 +209,7 @@ bfindex_costestimate(PlannerInfo *root, IndexPath *path, double loop_count,
 	*total_cost = scan.probes +
 		(hit * tuples - Min(selected, hit * tuples)) * cpu_per_tuple + hit * table_pages * cpu_operator_cost;
 
-	/* what the server takes for cached from one loop to the next is not */
+	/* the server assumes that pages stay cached from one loop to the next */
 	if (scan.repeated)
 		*total_cost += table_pages * table_page_cost;
 	*correlation = 0;

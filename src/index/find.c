@@ -2,22 +2,24 @@
  * find.c
  *		bloom_find(row_type, column, key): the rows of a table with this key.
  *
- * A query over many partitions pays for each of them in planning and at the start of
- * the executor, even if its index says "no".  Here the indexes are asked first, and
- * only for the partitions that may have the key is there a query.
+ * A query over many partitions pays for each of them in planning and at the start of the
+ * executor, even if the partition's index lacks the key.  bloom_find probes the indexes
+ * first and runs a query only on the partitions that may contain the key.
  *
- * The function is STABLE, so everything below runs in the snapshot of the query that
- * calls it, which was taken before the first index is asked: a row that moves from
- * one partition to another meanwhile is seen where it was.
+ * The function is STABLE, so its queries use the snapshot of the query that calls it,
+ * which was taken before the first index is probed: a row that moves from one partition
+ * to another meanwhile is seen where it was.
  *
- * The result is that of "SELECT * FROM table WHERE column = key".  That very query is
- * run where partitions must not be read by themselves: if the user may read the
- * table but not a partition or its schema, or if a policy applies to one of them.
+ * The result is that of "SELECT * FROM table WHERE column = key".  That query itself runs
+ * where partitions must not be read directly: if the user may read the table but not a
+ * partition or its schema, or if a policy applies to one of them.
+ *
+ * Queries are prepared once per table and kept as long as the tables of the lookup are
+ * known to be the same, at most for the calling statement.
  */
 #include "../compat.h"
 
 #include "access/htup_details.h"
-#include "access/table.h"
 #include "catalog/pg_namespace.h"
 #include "catalog/pg_operator.h"
 #include "catalog/pg_type.h"
@@ -32,18 +34,29 @@
 #include "utils/syscache.h"
 #include "utils/typcache.h"
 
-#include "ask.h"
-
-/* The key as the query gets it. */
-typedef struct FindKey
-{
-	Oid			type;
-	Datum		value;
-} FindKey;
+#include "table_lookup.h"
+#include "trust.h"
 
 /*
- * Append "= key" with the equality operator of the column's type.  A literal has come to us
- * as text: a type that compares otherwise, such as char(n) or citext, needs it as its own.
+ * The number of plans to keep.  That of a table of two columns takes 13 kB.  Queries of
+ * further tables are prepared for each key.
+ */
+#define MAX_KEPT_PLANS		500
+
+/* What a call site keeps. */
+typedef struct FindCall
+{
+	KeyType    *type;
+	TableLookup lookup;
+	SPIPlanPtr *plans;			/* for each table of the lookup, then for all
+								 * together; NULL if not prepared */
+	int			kept;
+} FindCall;
+
+/*
+ * Append "= key" with the equality operator of the column's type.  bloom_find gets an
+ * untyped literal as text, which is cast for types that compare differently, such as
+ * char(n) and citext.
  */
 static void
 append_condition(StringInfo query, Oid column_type)
@@ -68,9 +81,9 @@ append_condition(StringInfo query, Oid column_type)
 }
 
 /*
- * The query, as text: columns by name in the order of the row type, so that a
- * partition may have them in another; dropped ones are NULL.  Everything is named
- * with its schema.
+ * Return the text of the query.  Columns are listed by name in the order of the row type,
+ * because a partition can have them in another order; dropped columns are NULL.  All
+ * names are qualified with their schema.
  */
 static char *
 find_query(Oid table, bool only, TupleDesc row, const char *column)
@@ -93,48 +106,133 @@ find_query(Oid table, bool only, TupleDesc row, const char *column)
 	return query.data;
 }
 
-/* Run the query, its rows going to the result. */
+/* Free the plans.  Called when the lookup's context is reset. */
 static void
-find_in(Oid table, bool only, ReturnSetInfo *result, const char *column, FindKey key)
+free_plans(void *arg)
 {
+	FindCall   *call = arg;
+
+	for (int i = 0; i <= call->lookup.n; i++)
+	{
+		if (call->plans[i] != NULL)
+			SPI_freeplan(call->plans[i]);
+	}
+	call->plans = NULL;
+	call->kept = 0;
+}
+
+/* Resolve the tables, and forget the plans if those have changed. */
+static FindCall *
+find_call(FunctionCallInfo fcinfo, Oid relation, const char *column)
+{
+	FindCall   *call = fcinfo->flinfo->fn_extra;
+
+	if (call == NULL)
+	{
+		call = MemoryContextAllocZero(fcinfo->flinfo->fn_mcxt, sizeof(FindCall));
+		table_lookup_init(&call->lookup, fcinfo->flinfo->fn_mcxt);
+		fcinfo->flinfo->fn_extra = call;
+	}
+	table_lookup_resolve(&call->lookup, relation, column);
+	if (call->plans == NULL)
+	{
+		MemoryContext context = call->lookup.context;
+		MemoryContextCallback *callback = MemoryContextAlloc(context, sizeof(MemoryContextCallback));
+
+		call->plans = MemoryContextAllocZero(context, sizeof(SPIPlanPtr) * (call->lookup.n + 1));
+		*callback = (MemoryContextCallback) {free_plans, call};
+		MemoryContextRegisterResetCallback(context, callback);
+	}
+	return call;
+}
+
+/*
+ * Add the rows of a table, or of all together, to the result.
+ *
+ * A generic plan assumes that most keys are absent.  bfindex_probed_table tells the planner
+ * that the index of this table has been probed, and the key is present.
+ */
+static void
+find_in(FindCall *call, int table, FunctionCallInfo fcinfo)
+{
+	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
+	Oid			key_type = get_fn_expr_argtype(fcinfo->flinfo, 2);
+	bool		all = table == call->lookup.n;
+	const LookupTable *only = &call->lookup.tables[table];
+	SPIPlanPtr	plan = call->plans[table];
+	bool		keep = plan != NULL || call->kept < MAX_KEPT_PLANS;
 	SPIExecuteOptions options = {0};
-	SPIPlanPtr	plan = SPI_prepare(find_query(table, only, result->setDesc, column), 1, &key.type);
 
 	if (plan == NULL)
-		elog(ERROR, "SPI_prepare failed: %s", SPI_result_code_string(SPI_result));
+	{
+		plan = SPI_prepare(find_query(all ? call->lookup.relation : only->table, !all, result->setDesc, call->lookup.column),
+						   1, &key_type);
+		if (plan == NULL)
+			elog(ERROR, "SPI_prepare failed: %s", SPI_result_code_string(SPI_result));
+		if (keep)
+		{
+			SPI_keepplan(plan);
+			call->plans[table] = plan;
+			call->kept++;
+		}
+	}
 	options.read_only = true;
 	options.params = makeParamList(1);
-	options.params->params[0] = (ParamExternData) {key.value, false, PARAM_FLAG_CONST, key.type};
+	options.params->params[0] = (ParamExternData) {PG_GETARG_DATUM(2), false, PARAM_FLAG_CONST, key_type};
 	options.dest = CreateTuplestoreDestReceiver();
 	SetTuplestoreDestReceiverParams(options.dest, result->setResult, result->econtext->ecxt_per_query_memory,
 									false, NULL, NULL);
+	bfindex_probed_table = all ? InvalidOid : only->table;
 	if (SPI_execute_plan_extended(plan, &options) != SPI_OK_SELECT)
 		elog(ERROR, "SPI_execute_plan_extended failed");
-	SPI_freeplan(plan);
+	if (!keep)
+		SPI_freeplan(plan);
+}
+
+/* Add the rows of the tables that may contain the key to the result. */
+static void
+find_rows(FindCall *call, FunctionCallInfo fcinfo)
+{
+	const TableLookup *lookup = &call->lookup;
+	uint64		hash = bfindex_hash(key_hash(call->type, PG_GETARG_DATUM(2)));
+	int		   *found = palloc(sizeof(int) * (lookup->n + 1));
+	int			n = 0;
+	bool		readable = !lookup->row_security;
+
+	for (int i = 0; i < lookup->n && readable; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (table_lookup_may_contain(&lookup->tables[i], call->type, hash))
+		{
+			found[n++] = i;
+			readable = trust_may_read(lookup->tables[i].table, NULL);
+		}
+	}
+	if (!readable)
+	{
+		found[0] = lookup->n;
+		n = 1;
+	}
+	for (int i = 0; i < n; i++)
+		find_in(call, found[i], fcinfo);
 }
 
 PG_FUNCTION_INFO_V1(bloom_find);
 Datum
 bloom_find(PG_FUNCTION_ARGS)
 {
-	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
 	Oid			row_type = get_fn_expr_argtype(fcinfo->flinfo, 0);
 	Oid			relation = get_typ_typrelid(row_type);
-	Asked		asked = {0};
-	KeyType    *type;
-	FindKey		key;
-	uint64		hash;
+	Oid			probed_before = bfindex_probed_table;
+	FindCall   *call;
 	char	   *column;
-	List	   *tables = NIL;
-	bool		alone = true;
-	ListCell   *cell;
 
 	if (!OidIsValid(relation))
 		ereport(ERROR,
 				(errcode(ERRCODE_DATATYPE_MISMATCH),
-				 errmsg("first argument of bloom_find must be of the row type of a table"),
-				 errdetail("It is of type %s.", format_type_be(row_type)),
-				 errhint("Name the table as in bloom_find(NULL::table, 'column', key).")));
+				 errmsg("first argument of bloom_find must have the row type of a table"),
+				 errdetail("Its type is %s.", format_type_be(row_type)),
+				 errhint("Specify the table as in bloom_find(NULL::table, 'column', key).")));
 	if (PG_ARGISNULL(1) || PG_ARGISNULL(2))
 	{
 		InitMaterializedSRF(fcinfo, 0);
@@ -142,36 +240,26 @@ bloom_find(PG_FUNCTION_ARGS)
 	}
 
 	column = text_to_cstring(PG_GETARG_TEXT_PP(1));
-	asked.context = AllocSetContextCreate(CurrentMemoryContext, "bloomfilter index question", ALLOCSET_SMALL_SIZES);
-	ask_resolve(&asked, relation, column);
-	if (asked.attribute == InvalidAttrNumber)
+	call = find_call(fcinfo, relation, column);
+	if (call->lookup.attribute == InvalidAttrNumber)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_COLUMN),
-				 errmsg("bloom_find needs a column, and \"%s\" is an index", column),
+				 errmsg("bloom_find requires a column, but \"%s\" is an index", column),
 				 errhint("With an index on an expression, use bloom_index_contains() or bloom_index_partitions().")));
 
 	/* the columns as they are now that the table is locked */
 	InitMaterializedSRF(fcinfo, 0);
-	type = key_type_of_argument(fcinfo, 2);
-	key = (FindKey) {get_fn_expr_argtype(fcinfo->flinfo, 2), PG_GETARG_DATUM(2)};
-	hash = bfindex_hash(key_hash(type, key.value));
-	for (int i = 0; i < asked.n && !asked.secured && alone; i++)
-	{
-		CHECK_FOR_INTERRUPTS();
-		if (!ask_table(&asked.tables[i], type, hash))
-			continue;
-		tables = lappend_oid(tables, asked.tables[i].table);
-		alone = trust_may_read(asked.tables[i].table, NULL);
-	}
-
+	key_type_of_call(fcinfo, 2, &call->type);
 	SPI_connect();
-	if (asked.secured || !alone)
-		find_in(relation, false, result, column, key);
-	else
+	PG_TRY();
 	{
-		foreach(cell, tables)
-			find_in(lfirst_oid(cell), true, result, column, key);
+		find_rows(call, fcinfo);
 	}
+	PG_FINALLY();
+	{
+		bfindex_probed_table = probed_before;
+	}
+	PG_END_TRY();
 	SPI_finish();
 	return (Datum) 0;
 }

@@ -5,7 +5,6 @@
 #include "../compat.h"
 
 #include "access/reloptions.h"
-#include "catalog/pg_class.h"
 #include "commands/vacuum.h"
 #include "miscadmin.h"
 #include "utils/guc.h"
@@ -22,14 +21,14 @@ PG_FUNCTION_INFO_V1(bloomfilter_handler);
 
 static relopt_kind bfindex_options_kind;
 
-/* At the start of the module. */
+/* Register the options, when the module is loaded. */
 void
 bfindex_define_options(void)
 {
 	bfindex_options_kind = add_reloption_kind();
-	add_real_reloption(bfindex_options_kind, "fpp", "Probability that a key that is not there is reported",
+	add_real_reloption(bfindex_options_kind, "fpp", "False-positive rate: the probability that an absent key is reported",
 					   BFINDEX_DEFAULT_FPP, BFINDEX_MIN_FPP, BFINDEX_MAX_FPP, AccessExclusiveLock);
-	add_int_reloption(bfindex_options_kind, "capacity", "Number of distinct keys to begin with room for",
+	add_int_reloption(bfindex_options_kind, "capacity", "Number of distinct keys that the first layer has room for",
 					  BFINDEX_NO_CAPACITY, 1, INT_MAX, AccessExclusiveLock);
 	bfindex_define_test_stop();
 }
@@ -52,9 +51,9 @@ bfindex_options(Datum reloptions, bool validate)
  */
 
 /*
- * A bit belongs to many keys, so nothing can be removed.  Not to ask the callback
- * also means that CREATE INDEX CONCURRENTLY finds no row in the index and inserts
- * every one again, which bfindex_insert makes cheap.
+ * Remove nothing: a bit belongs to many keys.  As the callback is not called, CREATE INDEX
+ * CONCURRENTLY finds no row in the index and inserts every row again, which is cheap
+ * because bfindex_insert finds the bits set.
  */
 static IndexBulkDeleteResult *
 bfindex_bulkdelete(IndexVacuumInfo *info, IndexBulkDeleteResult *result,
@@ -63,6 +62,7 @@ bfindex_bulkdelete(IndexVacuumInfo *info, IndexBulkDeleteResult *result,
 	return result != NULL ? result : palloc0(sizeof(IndexBulkDeleteResult));
 }
 
+/* Report the size of the index and, as its number of entries, the rows of the table. */
 static IndexBulkDeleteResult *
 bfindex_vacuumcleanup(IndexVacuumInfo *info, IndexBulkDeleteResult *result)
 {
@@ -82,9 +82,9 @@ bfindex_vacuumcleanup(IndexVacuumInfo *info, IndexBulkDeleteResult *result)
  */
 
 /*
- * Properties that are not named are false.  amsummarizing in particular has to be:
- * with it a HOT chain could hold several keys, and an index built over the chain
- * would have the newest alone, while an older snapshot sees another.
+ * The properties that are not listed are false.  amsummarizing must be false: with it, a
+ * HOT chain could contain several keys, and an index built over the chain would have only
+ * the newest one, while an older snapshot sees another.
  */
 static const IndexAmRoutine bfindex_routine = {
 	.type = T_IndexAmRoutine,
@@ -113,22 +113,6 @@ bloomfilter_handler(PG_FUNCTION_ARGS)
 	BF_RETURN_ROUTINE(bfindex_routine);
 }
 
-/* The false-positive rate that an index is, or will be, built for. */
-double
-bfindex_fpp(Relation index)
-{
-	const BfindexOptions *options = (const BfindexOptions *) index->rd_options;
-
-	return options != NULL ? options->fpp : BFINDEX_DEFAULT_FPP;
-}
-
-/* Is the relation an index of this access method, with a file? */
-bool
-bfindex_is(Relation relation)
-{
-	return relation->rd_rel->relkind == RELKIND_INDEX && relation->rd_indam->ambuild == bfindex_build;
-}
-
 /* ----------------------------------------------------------------
  * Stops, for tests
  * ----------------------------------------------------------------
@@ -145,15 +129,16 @@ static int	bfindex_test_passes;
 void
 bfindex_define_test_stop(void)
 {
-	DefineCustomStringVariable("bloomfilter.test_stop", "Where the server stops.", NULL, &bfindex_test_place, "",
+	DefineCustomStringVariable("bloomfilter.test_stop", "Place in the code where the server stops.", NULL, &bfindex_test_place, "",
 							   PGC_SUSET, 0, NULL, NULL, NULL);
 	DefineCustomIntVariable("bloomfilter.test_stop_passes", "How often a session passes that place before.", NULL,
 							&bfindex_test_passes, 0, 0, INT_MAX, PGC_SUSET, 0, NULL, NULL, NULL);
 }
 
 /*
- * Stop the server as pg_ctl stop -m immediate does: what was logged just before is
- * lost, or, if the name of the place is followed by ", flushed", is not.
+ * Stop the server as pg_ctl stop -m immediate does, if the setting names this place.  WAL
+ * that has not been flushed is lost.  If ", flushed" follows the name, WAL is flushed
+ * first.
  */
 void
 bfindex_test_stop(const char *place)

@@ -2,20 +2,20 @@
  * index.h
  *		The access method `bloomfilter`: an index that is a filter of a column.
  *
- * Block 0 is the metapage.  After it come the layers, one behind the other, each
- * a number of pages of 512-bit lines.  A key touches one line of a layer, hence
- * one page: the line is where the core puts the key in a layer of that many
- * lines, so that the lines of all pages, one after the other, are those of a
- * `bloom` value.
+ * Block 0 is the metapage.  The layers follow it, one after the other, each of them a
+ * number of pages of 512-bit lines.  A key sets and tests bits of one line per layer, so
+ * it touches one page per layer.  The core maps hashes to lines; the lines of all pages
+ * of a layer, in order, are those of a layer of a `bloom` value.
  *
- * A page counts its set bits.  One that has as many as its share of keys would
- * set is full: it gets the flag OVERFLOW, and further keys that belong to it go
- * to the next layer.  So a key is looked for in the first layer, and in the next
- * one only if its page there overflowed.  There is no counter for a whole layer
- * that all inserts would have to change.
+ * A page counts its set bits.  When it has as many as its share of the keys would set, it
+ * is full: it gets the flag OVERFLOW, and further keys that map to it go to the next
+ * layer.  So a key is looked up in the first layer, and in the next one only if its page
+ * in the first has overflowed.  No counter of a whole layer exists, which every insert
+ * would have to update.
  *
- * Bits and flags are only ever set, layers only ever added.  That is what makes
- * concurrency simple: whoever saw a key's bits set, or a flag, can rely on it.
+ * Bits and flags are only ever set, and layers only ever added.  Therefore a process that
+ * has seen a key's bits or a flag can rely on them.  README has the rules for locking
+ * and WAL.
  */
 #ifndef BF_INDEX_H
 #define BF_INDEX_H
@@ -23,6 +23,7 @@
 #include "../compat.h"
 
 #include "access/amapi.h"
+#include "catalog/pg_class.h"
 #include "storage/bufmgr.h"
 #include "storage/bufpage.h"
 #include "utils/rel.h"
@@ -42,8 +43,8 @@
 #define BFINDEX_VERSION		1
 
 /*
- * A page of lines.  Everything up to the end of the page is in use, and
- * pd_lower and pd_upper say so: there is no hole that WAL could leave out.
+ * The header of a page of lines.  The lines fill the page up to its end, and pd_lower and
+ * pd_upper are at the end: there is no hole that a WAL record could omit.
  */
 typedef struct BfindexPage
 {
@@ -55,14 +56,13 @@ typedef struct BfindexPage
 	uint32		unused[7];
 } BfindexPage;
 
-#define BFINDEX_OVERFLOW	0x0001	/* keys of this page are in the next layer
-									 * too */
+#define BFINDEX_OVERFLOW	0x0001	/* further keys are in the next layer */
 
 #define BFINDEX_LINES_OFFSET	BF_LINE_BYTES
 #define BFINDEX_PAGE_LINES		((BLCKSZ - BFINDEX_LINES_OFFSET) / BF_LINE_BYTES)
 #define BFINDEX_PAGE_WORDS		((uint64) BFINDEX_PAGE_LINES * BF_LINE_WORDS)
 
-StaticAssertDecl(sizeof(BfindexPage) <= BFINDEX_LINES_OFFSET, "lines begin behind the header");
+StaticAssertDecl(sizeof(BfindexPage) <= BFINDEX_LINES_OFFSET, "lines begin after the header");
 
 static inline uint8 *
 bfindex_page_lines(Page page)
@@ -70,31 +70,29 @@ bfindex_page_lines(Page page)
 	return (uint8 *) page + BFINDEX_LINES_OFFSET;
 }
 
-/*
- * A layer.
- */
+/* A layer, as the metapage describes it. */
 typedef struct BfindexLayer
 {
 	double		fpp;			/* its share of the target */
-	BlockNumber first;			/* block */
+	BlockNumber first;			/* its first block */
 	BlockNumber pages;
-	uint32		page_keys;		/* for how many keys each page is made */
-	uint32		full_bits;		/* set bits from which on a page is full */
-	uint32		probes;			/* bits that a key sets */
+	uint32		page_keys;		/* the number of keys that a page is sized for */
+	uint32		full_bits;		/* a page with this many bits set is full */
+	uint32		probes;			/* bits per key */
 	uint32		unused;
 } BfindexLayer;
 
-/* The lines of one page as a shape of the core's. */
+/* Return the shape that the core uses for the lines of one page. */
 static inline bf_shape
 bfindex_page_shape(const BfindexLayer *layer)
 {
 	return (bf_shape) {BFINDEX_PAGE_WORDS, 1, (uint8) layer->probes};
 }
 
-/* Layers double, so these are more than fit into a relation. */
+/* Layers double in size, so a relation cannot hold more. */
 #define BFINDEX_MAX_LAYERS	32
 
-/* full_bits of a layer that takes any number of keys: there can be no other. */
+/* full_bits of a layer that takes any number of keys, because no further one fits. */
 #define BFINDEX_NEVER_FULL	PG_UINT32_MAX
 
 typedef struct BfindexMeta
@@ -111,7 +109,7 @@ typedef struct BfindexMeta
 
 StaticAssertDecl(BFINDEX_META_OFFSET + sizeof(BfindexMeta) <= BLCKSZ, "the metapage is one page");
 
-/* page.c: what pages are like, and how they are changed */
+/* page.c: layout, checks and changes of pages */
 extern BfindexMeta bfindex_read_meta(Relation index);
 extern bool bfindex_layer(Relation index, unsigned number, BfindexLayer *layer);
 extern const IndexKeyClass *bfindex_class(Relation index);
@@ -125,7 +123,7 @@ extern void bfindex_set_key(Relation index, Buffer buffer, unsigned line, const 
 							unsigned layer_number, uint64 hash);
 extern void bfindex_set_overflow(Relation index, Buffer buffer);
 
-/* growth.c: how large layers are, and making further ones */
+/* layers.c: sizes of layers, adding a layer */
 extern BfindexLayer bfindex_first_layer(double fpp, uint64 capacity, bool known);
 extern void bfindex_grow(Relation index, unsigned layers);
 extern uint64 bfindex_room_of_file(double fpp, BlockNumber blocks);
@@ -136,8 +134,8 @@ extern uint64 bfindex_room_of_file(double fpp, BlockNumber blocks);
  */
 
 /*
- * The hash that places a key: that of the only group of probes.  The core's
- * lines are in the order of these numbers.
+ * Return the hash that maps a key to a line and its bits: that of the core's first and
+ * only group of probes.  The lines of a layer are in the order of these hashes.
  */
 static inline uint64
 bfindex_hash(uint64 key_hash)
@@ -145,14 +143,14 @@ bfindex_hash(uint64 key_hash)
 	return bf_group_hash(key_hash, 0);
 }
 
-/* Where in a layer a key is. */
+/* Return the line of a layer that a key maps to. */
 static inline uint64
 bfindex_line(const BfindexLayer *layer, uint64 hash)
 {
 	return bf_group_line(hash, (uint64) layer->pages * BFINDEX_PAGE_LINES);
 }
 
-/* probe.c: is a key in the index? */
+/* index_probe.c: is a key present? */
 extern bool bfindex_contains_hash(Relation index, uint64 hash, Snapshot snapshot);
 extern bool bfindex_contains_any(Relation index, const IndexKeyList *keys, Snapshot snapshot);
 
@@ -169,11 +167,10 @@ typedef struct BfindexOptions
 } BfindexOptions;
 
 /*
- * A key that is reported by mistake costs a whole scan where there is no other
- * index, which is what this one is for; so the default is strict.  The limits
- * follow from the one line that a key touches: below 1e-4 lines that happen to
- * hold many keys make the index several times as large as it would be with more
- * lines a key.
+ * A false positive costs a scan of the table where no other index exists, which is the
+ * main use of this one; so the default is strict.  The lower limit follows from the single
+ * line per key: below 1e-4, lines that happen to hold many keys make the index several
+ * times as large as one with more lines per key.
  */
 #define BFINDEX_DEFAULT_FPP		0.001
 #define BFINDEX_MIN_FPP			0.0001
@@ -181,8 +178,9 @@ typedef struct BfindexOptions
 #define BFINDEX_NO_CAPACITY		(-1)
 
 extern void bfindex_define_options(void);
-extern double bfindex_fpp(Relation index);
-extern bool bfindex_is(Relation relation);
+
+/* The table that bloom_find reads, whose index has been probed for the key; or InvalidOid. */
+extern Oid	bfindex_probed_table;
 
 extern IndexBuildResult *bfindex_build(Relation heap, Relation index, struct IndexInfo *info);
 extern void bfindex_buildempty(Relation index);
@@ -196,5 +194,21 @@ extern int64 bfindex_getbitmap(IndexScanDesc scan, TIDBitmap *bitmap);
 extern void bfindex_costestimate(struct PlannerInfo *root, struct IndexPath *path, double loop_count,
 								 Cost *startup_cost, Cost *total_cost, Selectivity *selectivity,
 								 double *correlation, double *pages);
+
+/* Is the relation an index of this access method that has a file? */
+static inline bool
+bfindex_is(Relation relation)
+{
+	return relation->rd_rel->relkind == RELKIND_INDEX && relation->rd_indam->ambuild == bfindex_build;
+}
+
+/* Return the false-positive rate that an index is, or will be, built for. */
+static inline double
+bfindex_fpp(Relation index)
+{
+	const BfindexOptions *options = (const BfindexOptions *) index->rd_options;
+
+	return options != NULL ? options->fpp : BFINDEX_DEFAULT_FPP;
+}
 
 #endif							/* BF_INDEX_H */

@@ -13,7 +13,6 @@
 #include "access/htup_details.h"
 #include "catalog/dependency.h"
 #include "catalog/pg_amop.h"
-#include "catalog/pg_amproc.h"
 #include "catalog/pg_opclass.h"
 #include "catalog/pg_opfamily.h"
 #include "catalog/pg_type.h"
@@ -94,7 +93,7 @@ index_key_check(Relation index, const KeyType *type)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("access method \"%s\" supports only its own operator classes", method),
-				 errdetail("It hashes keys by their type, which need not agree with the operators of another class.")));
+				 errdetail("It hashes keys by their type, and operators of another class may not agree with the hash.")));
 	if (type->class.scheme != BF_SCHEME_CANONICAL)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
@@ -155,7 +154,7 @@ index_key_validate(Oid opclass)
 	{
 		ereport(INFO,
 				(errcode(ERRCODE_INVALID_OBJECT_DEFINITION),
-				 errmsg("operator class \"%s\" of access method %s lacks equality of its type, or has support functions",
+				 errmsg("operator class \"%s\" of access method %s lacks the equality operator of its type, or has support functions",
 						NameStr(class->opcname), method)));
 		valid = false;
 	}
@@ -212,7 +211,7 @@ index_damaged(Relation index, BlockNumber block, const char *detail)
 			(errcode(ERRCODE_INDEX_CORRUPTED),
 			 errmsg("index \"%s\" has a damaged page at block %u", RelationGetRelationName(index), block),
 			 errdetail("%s", detail),
-			 errhint("Please REINDEX it.")));
+			 errhint("REINDEX the index.")));
 }
 
 /* ----------------------------------------------------------------

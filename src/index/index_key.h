@@ -99,7 +99,7 @@ index_key_hash(IndexKeyHasher *hasher, Datum value)
  */
 typedef struct IndexKeyList
 {
-	KeyType    *type;			/* NULL if there are no values */
+	KeyType    *type;			/* NULL if the condition compares with NULL */
 	Datum	   *values;
 	int			n;
 } IndexKeyList;

@@ -2,34 +2,34 @@
  * insert.c
  *		Inserting a key into the index.
  *
- * Three things can be found on the page of a key.  All of its bits are set: nothing
- * is to be done, and a share lock has sufficed.  Some are not: they are set, under
- * an exclusive lock.  Or the page is full: the key belongs to the next layer, which
- * has to exist before the page says so, and the page has to say so before the key
- * goes there.  Each of the three steps is logged before the next, so a crash
- * between them leaves an index in which every key is found.
+ * The page of a key is in one of three states.  If all bits of the key are set, nothing is
+ * left to do, and a share lock suffices.  If some are not, they are set under an exclusive
+ * lock.  If the page is full, the key belongs to the next layer: that layer has to exist
+ * before the page gets the flag OVERFLOW, and the page has to have the flag before the key
+ * is inserted there.  Each of these steps is logged before the next, so after a crash
+ * between them every key is still found.
  *
- * That bits are set is believed only with the page locked: what another process
- * is about to log could be lost in a crash, while our transaction, which relies on
- * it, survives.
+ * Bits count as set only if they are read with the page locked.  Otherwise another process
+ * might not have logged them yet: a crash would lose them, while our transaction, which
+ * relies on them, survives.
  */
 #include "../compat.h"
 
-#include "nodes/execnodes.h"
 #include "storage/predicate.h"
 
 #include "index.h"
 #include "teststop.h"
 
-/* What is found on a page that is locked. */
+/* The state of a locked page with regard to a key. */
 typedef enum BfindexFound
 {
-	BFINDEX_PRESENT,			/* all bits of the key */
+	BFINDEX_PRESENT,			/* all bits of the key are set */
 	BFINDEX_ELSEWHERE,			/* the page has overflowed */
-	BFINDEX_FULL,				/* it should */
-	BFINDEX_ABSENT				/* there is room for the key */
+	BFINDEX_FULL,				/* the page has to overflow */
+	BFINDEX_ABSENT				/* the page has room for the key */
 } BfindexFound;
 
+/* Return the state of a locked page. */
 static BfindexFound
 bfindex_look(Relation index, Buffer buffer, const BfindexLayer *layer, unsigned layer_number,
 			 unsigned line, uint64 hash)
@@ -47,9 +47,9 @@ bfindex_look(Relation index, Buffer buffer, const BfindexLayer *layer, unsigned 
 }
 
 /*
- * The lock that will probably do, by a glance at the page without any.  Bits and
- * flags are only ever set: what a glance sees of them, bfindex_look will find too.
- * What it does not see may have come when the lock is there.
+ * Return the lock that will probably suffice, from reading the page without a lock.  Bits
+ * and flags are only ever set, so bfindex_look will find those that are seen here.  Others
+ * may be set by the time the lock is granted.
  */
 static int
 bfindex_lock_to_try(Buffer buffer, const BfindexLayer *layer, unsigned line, uint64 hash)
@@ -81,14 +81,14 @@ bfindex_insert_into(Relation index, const BfindexLayer *layer, unsigned layer_nu
 		LockBuffer(buffer, lock);
 		found = bfindex_look(index, buffer, layer, layer_number, line, hash);
 
-		/* an asker has its predicate lock before it reads the page: see it */
+		/* a reader takes its predicate lock before it reads the page */
 		CheckForSerializableConflictIn(index, NULL, block);
 		can_overflow = found == BFINDEX_FULL && bfindex_layer(index, layer_number + 1, &next);
 		if (found == BFINDEX_PRESENT || found == BFINDEX_ELSEWHERE ||
 			(lock == BUFFER_LOCK_EXCLUSIVE && (found == BFINDEX_ABSENT || can_overflow)))
 			break;
 
-		/* who takes another lock, or makes a layer, has to look again */
+		/* the page can change while it is not locked */
 		LockBuffer(buffer, BUFFER_LOCK_UNLOCK);
 		if (found == BFINDEX_FULL && !can_overflow)
 			bfindex_grow(index, layer_number + 1);
@@ -107,6 +107,7 @@ bfindex_insert_into(Relation index, const BfindexLayer *layer, unsigned layer_nu
 	return found == BFINDEX_PRESENT || found == BFINDEX_ABSENT;
 }
 
+/* Insert the key of a row into the first layer whose page has room for it. */
 bool
 bfindex_insert(Relation index, Datum *values, bool *isnull, ItemPointer tid, Relation heap,
 			   IndexUniqueCheck unique, bool unchanged, struct IndexInfo *info)

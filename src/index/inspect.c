@@ -1,7 +1,7 @@
 /*
  * inspect.c
- *		bloom_index_stats, bloom_index_check, bloom_index_export: looking into one
- *		index.
+ *		bloom_index_stats, bloom_index_check, bloom_index_export: functions that read
+ *		all of an index.
  */
 #include "../compat.h"
 
@@ -24,9 +24,10 @@
 
 #include "../server.h"
 #include "../value.h"
+#include "index.h"
 #include "trust.h"
 
-/* The share of keys without rows, and the number of layers, that call for REINDEX. */
+/* The share of stale keys, and the number of layers, for which REINDEX is advised. */
 #define MUCH_STALE		0.3
 #define MANY_LAYERS		3
 
@@ -35,13 +36,14 @@
  * ----------------------------------------------------------------
  */
 
-/* An index and its table, locked; whoever asks may read the table. */
+/* An index and its table, both locked, that the current user may read. */
 typedef struct Inspected
 {
 	Relation	heap;
 	Relation	index;
 } Inspected;
 
+/* Open an index, and raise an error if it cannot be inspected. */
 static Inspected
 inspect_open(Oid oid)
 {
@@ -51,7 +53,7 @@ inspect_open(Oid oid)
 	if (!OidIsValid(table))
 		ereport(ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-				 get_rel_name(oid) == NULL ? errmsg("there is no index with OID %u", oid) :
+				 get_rel_name(oid) == NULL ? errmsg("index with OID %u does not exist", oid) :
 				 errmsg("\"%s\" is not an index", get_rel_name(oid))));
 	inspected.heap = table_open(table, AccessShareLock);
 	inspected.index = index_open(oid, AccessShareLock);
@@ -59,30 +61,17 @@ inspect_open(Oid oid)
 		ereport(ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
 				 errmsg("\"%s\" is a partitioned index", RelationGetRelationName(inspected.index)),
-				 errhint("Each partition has an index of its own: SELECT relid FROM pg_partition_tree('%s') WHERE isleaf.",
+				 errhint("Specify the index of a partition; SELECT relid FROM pg_partition_tree('%s') WHERE isleaf lists them.",
 						 RelationGetRelationName(inspected.index))));
 	if (!bfindex_is(inspected.index))
 		ereport(ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
 				 errmsg("\"%s\" is not a bloomfilter index", RelationGetRelationName(inspected.index))));
-	trust_check_may_read(inspected.heap, trust_index_columns(inspected.index));
-	trust_check_readable(inspected.heap);
-	if (trust_row_security(table))
-		ereport(ERROR,
-				(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-				 errmsg("index \"%s\" cannot be inspected under row-level security",
-						RelationGetRelationName(inspected.index)),
-				 errdetail("It knows the keys of all rows, whether or not a policy shows them to you.")));
-
-	/* one that CREATE INDEX CONCURRENTLY has not built, or not yet */
-	if (!inspected.index->rd_index->indisready)
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("index \"%s\" is not built yet", RelationGetRelationName(inspected.index)),
-				 errhint("If nobody is building it, REINDEX or drop it.")));
+	trust_check_may_inspect(inspected.heap, inspected.index);
 	return inspected;
 }
 
+/* Close an index, but keep the locks until the end of the transaction. */
 static void
 inspect_close(Inspected inspected)
 {
@@ -95,7 +84,7 @@ inspect_close(Inspected inspected)
  * ----------------------------------------------------------------
  */
 
-/* Of one layer, or all. */
+/* Statistics of one layer, or of all. */
 typedef struct LayerStats
 {
 	uint64		bits_set;
@@ -104,6 +93,7 @@ typedef struct LayerStats
 	double		overflowed;		/* share of the pages */
 } LayerStats;
 
+/* Read all pages of a layer. */
 static LayerStats
 layer_stats(Relation index, const BfindexLayer *layer, unsigned number)
 {
@@ -132,9 +122,8 @@ layer_stats(Relation index, const BfindexLayer *layer, unsigned number)
 }
 
 /*
- * About how many distinct keys the rows of the table have now, from what ANALYZE
- * and VACUUM found out; negative if they did not run, or if the index has not all
- * of the rows.
+ * Estimate the number of distinct keys that the rows of the table have now, from the
+ * statistics of ANALYZE and VACUUM; negative if there are none, or if the index is partial.
  */
 static double
 live_keys(Inspected inspected)
@@ -171,7 +160,7 @@ bloom_index_stats(PG_FUNCTION_ARGS)
 	LayerStats	all = {0};
 	uint64		bits = 0;
 	uint64		capacity = 0;
-	double		reached = 1;	/* share of questions that come to a layer */
+	double		reached = 1;	/* share of the lookups that reach a layer */
 	double		live = live_keys(inspected);
 	double		stale;
 	TupleDesc	desc;
@@ -206,9 +195,9 @@ bloom_index_stats(PG_FUNCTION_ARGS)
 	if (!inspected.index->rd_index->indisvalid)
 		values[9] = CStringGetTextDatum("not valid: REINDEX or drop it");
 	else if (live >= 0 && stale > MUCH_STALE)
-		values[9] = CStringGetTextDatum("REINDEX INDEX CONCURRENTLY: many keys are of rows that are gone");
+		values[9] = CStringGetTextDatum("REINDEX INDEX CONCURRENTLY: many keys belong to deleted rows");
 	else if (meta.layers >= MANY_LAYERS)
-		values[9] = CStringGetTextDatum("REINDEX INDEX CONCURRENTLY: it has outgrown its capacity; one layer takes less space and time");
+		values[9] = CStringGetTextDatum("REINDEX INDEX CONCURRENTLY: a single layer would take less space and time");
 	else
 		nulls[9] = true;
 	inspect_close(inspected);
@@ -220,12 +209,14 @@ bloom_index_stats(PG_FUNCTION_ARGS)
  * ----------------------------------------------------------------
  */
 
+/* The state of a check, for the callback of the table scan. */
 typedef struct CheckState
 {
 	IndexKeyHasher *hasher;
 	int64		missing;
 } CheckState;
 
+/* Look up the key of a row. */
 static void
 check_row(Relation index, ItemPointer tid, Datum *values, bool *isnull, bool alive, void *arg)
 {
@@ -236,9 +227,9 @@ check_row(Relation index, ItemPointer tid, Datum *values, bool *isnull, bool ali
 }
 
 /*
- * Look every row up that a new snapshot sees.  Expressions and predicates of the
- * index are the owner's code: it runs with the owner's rights and cannot do anything
- * else, as when the index is built.
+ * Look up every row that a new snapshot sees, and return the number of rows whose key is
+ * missing.  Expressions and predicates of the index run with the privileges of the table's
+ * owner in a restricted context, as when the index is built.
  */
 PG_FUNCTION_INFO_V1(bloom_index_check);
 Datum
@@ -252,17 +243,11 @@ bloom_index_check(PG_FUNCTION_ARGS)
 	int			security;
 	int			settings = NewGUCNestLevel();
 
-	/* rows that an old snapshot sees may have a key in a broken HOT chain */
-	if (inspected.index->rd_index->indcheckxmin && IsolationUsesXactSnapshot() &&
-		!TransactionIdPrecedes(HeapTupleHeaderGetXmin(inspected.index->rd_indextuple->t_data), snapshot->xmin))
-		ereport(ERROR,
-				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
-				 errmsg("index \"%s\" cannot be checked in the snapshot of this transaction",
-						RelationGetRelationName(inspected.index))));
+	trust_check_snapshot(inspected.index, snapshot);
 	GetUserIdAndSecContext(&user, &security);
 	SetUserIdAndSecContext(inspected.heap->rd_rel->relowner, security | SECURITY_RESTRICTED_OPERATION);
 	bf_restrict_search_path();
-	info = BuildIndexInfo(inspected.index); /* computes what is constant */
+	info = BuildIndexInfo(inspected.index); /* evaluates constants */
 	bfindex_check_class(inspected.index);
 	state.hasher = index_key_hasher(inspected.index, CurrentMemoryContext);
 	info->ii_Concurrent = true; /* to use our snapshot */
@@ -282,7 +267,7 @@ bloom_index_check(PG_FUNCTION_ARGS)
  * ----------------------------------------------------------------
  */
 
-/* Copy the lines of a layer. */
+/* Copy the lines of a layer to a value. */
 static void
 export_layer(Relation index, const BfindexLayer *layer, unsigned number, uint8 *to)
 {
@@ -303,8 +288,8 @@ export_layer(Relation index, const BfindexLayer *layer, unsigned number, uint8 *
 }
 
 /*
- * A value is tested for keys by their own type: that has to be a type that values can
- * have, and one that compares keys as the index does.
+ * Raise an error unless a `bloom` value can be tested for keys of the column's type: it
+ * must be a type that values support, and compare keys as the index does.
  */
 static void
 bfindex_check_exportable(Relation index)
@@ -319,7 +304,7 @@ bfindex_check_exportable(Relation index)
 	key_type(type, index->rd_indcollation[0], CurrentMemoryContext);
 }
 
-/* The same lines as a value: for functions of filters, for shards, for other programs. */
+/* Return a copy of the index as a `bloom` value. */
 PG_FUNCTION_INFO_V1(bloom_index_export);
 Datum
 bloom_index_export(PG_FUNCTION_ARGS)
@@ -329,18 +314,7 @@ bloom_index_export(PG_FUNCTION_ARGS)
 	bf_filter	filter;
 	struct varlena *image;
 
-	/* of a partial index: the keys of its rows, which is what was asked for */
-	if (!inspected.index->rd_index->indisvalid || !trust_sees_snapshots(inspected.index))
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("index \"%s\" may lack rows that this transaction can see", RelationGetRelationName(inspected.index)),
-				 errhint("If it is valid, ask in a new transaction; otherwise REINDEX it.")));
-	if (trust_rows_are_elsewhere(RelationGetRelid(inspected.heap)))
-		ereport(ERROR,
-				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("index \"%s\" lacks keys of table \"%s\", whose rows another extension keeps elsewhere",
-						RelationGetRelationName(inspected.index), RelationGetRelationName(inspected.heap)),
-				 errhint("With Citus each shard has an index of its own: use run_command_on_shards() and bloom_union_agg().")));
+	trust_check_has_all_rows(inspected.heap, inspected.index);
 	bfindex_check_class(inspected.index);
 	bfindex_check_exportable(inspected.index);
 	PredicateLockRelation(inspected.index, GetActiveSnapshot());

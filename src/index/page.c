@@ -1,27 +1,25 @@
 /*
  * page.c
- *		Pages of the index: what they are like, how they are checked, and how
- *		they are changed.
+ *		Pages of the index: layout, checks and changes.
  *
- * Every page is checked when it is read, because what a metapage says becomes
+ * Every page is checked when it is read, because block numbers in the metapage are used as
  * addresses.  A page of zeros is an empty page of lines: a new layer is made by
- * extending the file, and its pages are initialized by the first key of each.
+ * extending the file, and each of its pages is initialized when it gets its first key.
  *
- * WAL.  Everything but the setting of a key's bits goes through GenericXLog.
- * That compares whole pages to find out what has changed, 7 to 9 microseconds
- * that would make up three quarters of an insert.  We know what has changed: a
- * few bytes of one line, and a counter.  So bfindex_set_key writes the record
- * itself that GenericXLog would write, one block with the list of its changed
- * regions (offset, length, bytes), for the same resource manager to replay.  That
- * is sound as long as
+ * WAL.  All changes but setting the bits of a key go through GenericXLog.  GenericXLog
+ * compares whole pages to find the changed bytes, which takes 7 to 9 microseconds and
+ * would be three quarters of an insert.  Here the changed bytes are known: a few bytes of
+ * one line, and a counter.  So bfindex_set_key makes the record that GenericXLog would
+ * make, one block with a list of changed regions (offset, length, bytes), for the same
+ * resource manager to replay.  That is correct as long as
  *
- *	- generic_redo() does what it does in 15 to 19: copy each region into the page,
- *	  then clear what is between pd_lower and pd_upper.  Nothing is between them
- *	  here.  On a major that is not known yet, GenericXLog is used.
- *	- the record has no data of its own and one block, the buffer is dirty before
- *	  it is registered, and the block is never marked as one to initialize: the
- *	  first change of a page after a checkpoint carries an image of it, as usual.
- *	- a page of zeros is changed by an image of the whole page only.
+ *	- generic_redo() works as in PostgreSQL 15 to 19: it copies each region into the page,
+ *	  then clears the bytes between pd_lower and pd_upper, of which there are none here.
+ *	  On an unknown major version, GenericXLog makes the record (BF_KNOWN_GENERIC_REDO).
+ *	- the record has one block and no main data, the buffer is dirty before it is
+ *	  registered, and the block is never registered with REGBUF_WILL_INIT: the first
+ *	  change of a page after a checkpoint carries an image of the page, as usual.
+ *	- a page of zeros is changed only by an image of the whole page.
  */
 #include "../compat.h"
 
@@ -32,23 +30,21 @@
 
 #include "index.h"
 
-#define KNOWN_GENERIC_REDO	(PG_VERSION_NUM < 200000)
-
 /* ----------------------------------------------------------------
  * Reading
  * ----------------------------------------------------------------
  */
 
-/* The sentence that says what is wrong with a metapage, or NULL. */
+/* Return a sentence that says what is wrong with a metapage, or NULL. */
 static const char *
 bfindex_meta_problem(const BfindexMeta *meta, BlockNumber blocks)
 {
 	uint64		next = BFINDEX_META_BLOCK + 1;
 
 	if (meta->magic != BFINDEX_META_MAGIC)
-		return "It does not begin like a metapage.";
+		return "It is not the metapage of a bloomfilter index.";
 	if (meta->version != BFINDEX_VERSION)
-		return "It is of a version that this library does not know.";
+		return "Its version is not supported by this library.";
 	if (!(meta->fpp >= BFINDEX_MIN_FPP && meta->fpp <= BFINDEX_MAX_FPP))
 		return "Its false-positive probability is out of range.";
 	if (!index_key_class_is_known(&meta->class))
@@ -60,16 +56,16 @@ bfindex_meta_problem(const BfindexMeta *meta, BlockNumber blocks)
 		const BfindexLayer *layer = &meta->layer[i];
 
 		if (layer->first != next || layer->pages < 1 || next + layer->pages > blocks)
-			return "A layer is not where it should be.";
+			return "A layer is not at its place in the file.";
 		if (layer->probes < 1 || layer->probes > BF_MAX_PROBES || layer->full_bits < 1 || layer->page_keys < 1 ||
 			!(layer->fpp > 0 && layer->fpp < 1))
-			return "A layer has an impossible shape.";
+			return "The parameters of a layer are out of range.";
 		next += layer->pages;
 	}
 	return NULL;
 }
 
-/* The metapage as it is now. */
+/* Read the metapage, and check it. */
 BfindexMeta
 bfindex_read_meta(Relation index)
 {
@@ -87,13 +83,12 @@ bfindex_read_meta(Relation index)
 }
 
 /*
- * A copy of the metapage, with at least this number of layers if the index has them.
+ * Return a copy of the metapage, with at least this number of layers if the index has them.
  *
- * The copy is kept with the relation, and goes away when the server says that
- * something about the relation has changed: it is good until the next access to a
- * catalog.  It can be behind, but only in the number of layers: those that are
- * there do not change as long as the file is the same.  So the page is read again
- * only for a layer that the copy does not have.
+ * The copy is kept in rd_amcache, which the server frees when it invalidates the relation
+ * cache entry: it can be used until the next access to a catalog.  It can be outdated, but
+ * only in the number of layers, because existing layers do not change as long as the file
+ * is the same.  So the page is read again only for a layer that the copy lacks.
  */
 static const BfindexMeta *
 bfindex_cached_meta(Relation index, unsigned layers)
@@ -111,7 +106,7 @@ bfindex_cached_meta(Relation index, unsigned layers)
 	return meta;
 }
 
-/* What a layer is like; false if there is no such layer. */
+/* Get a layer by its number; false if there is no such layer. */
 bool
 bfindex_layer(Relation index, unsigned number, BfindexLayer *layer)
 {
@@ -123,7 +118,7 @@ bfindex_layer(Relation index, unsigned number, BfindexLayer *layer)
 	return true;
 }
 
-/* The class of the keys of an index; it is good as long as the copy is. */
+/* Return the class of the keys of an index, valid until the next access to a catalog. */
 const IndexKeyClass *
 bfindex_class(Relation index)
 {
@@ -139,13 +134,14 @@ bfindex_check_class(Relation index)
 	index_key_class_check(index, &class, BFINDEX_META_BLOCK);
 }
 
+/* Raise the error for a page that has overflowed into a layer that does not exist. */
 void
 bfindex_lacks_layer(Relation index)
 {
 	index_damaged(index, BFINDEX_META_BLOCK, "It lacks a layer that another page refers to.");
 }
 
-/* After the file was built anew. */
+/* Drop the copy of the metapage, after the file was built. */
 void
 bfindex_forget_meta(Relation index)
 {
@@ -154,10 +150,7 @@ bfindex_forget_meta(Relation index)
 	index->rd_amcache = NULL;
 }
 
-/*
- * Check a locked page of lines.  False if it is a page of zeros, which nothing was
- * written to yet.
- */
+/* Check a locked page of lines.  False if it is a page of zeros, which has no keys yet. */
 bool
 bfindex_check_page(Relation index, Buffer buffer, unsigned layer)
 {
@@ -168,7 +161,7 @@ bfindex_check_page(Relation index, Buffer buffer, unsigned layer)
 		return false;
 	if (((PageHeader) page)->pd_lower != BLCKSZ || ((PageHeader) page)->pd_upper != BLCKSZ ||
 		header->magic != BFINDEX_PAGE_MAGIC)
-		index_damaged(index, BufferGetBlockNumber(buffer), "It is not a page of a filter.");
+		index_damaged(index, BufferGetBlockNumber(buffer), "It is not a page of a bloomfilter index.");
 	if (header->layer != layer || header->bits_set > BFINDEX_PAGE_LINES * BF_LINE_BITS)
 		index_damaged(index, BufferGetBlockNumber(buffer), "Its header contradicts the metapage.");
 	return true;
@@ -179,6 +172,7 @@ bfindex_check_page(Relation index, Buffer buffer, unsigned layer)
  * ----------------------------------------------------------------
  */
 
+/* Initialize a page without a hole. */
 static void
 bfindex_init(Page page)
 {
@@ -203,7 +197,7 @@ bfindex_init_page(Page page, unsigned layer)
 	header->layer = (uint16) layer;
 }
 
-/* The bits of one key, on a page that is logged by the caller. */
+/* Set the bits of a key on a page, which the caller logs. */
 static void
 bfindex_set_bits(Page page, unsigned line, unsigned probes, uint64 hash)
 {
@@ -211,7 +205,7 @@ bfindex_set_bits(Page page, unsigned line, unsigned probes, uint64 hash)
 		bf_line_set(bfindex_page_lines(page) + line * BF_LINE_BYTES, BF_LINE_BITS, probes, hash);
 }
 
-/* A change that is not frequent, or of a page that is new. */
+/* Set the bits of a key by GenericXLog; on a page of zeros, initialize it. */
 static void
 bfindex_set_key_generic(Relation index, Buffer buffer, unsigned line, unsigned probes,
 						unsigned layer, uint64 hash)
@@ -228,7 +222,7 @@ bfindex_set_key_generic(Relation index, Buffer buffer, unsigned line, unsigned p
 
 #define REGION_HEADER	(2 * sizeof(OffsetNumber))
 
-/* A region of a page as generic_redo() reads it: offset, length, bytes. */
+/* Append a region of a page in the form that generic_redo() reads: offset, length, bytes. */
 static char *
 append_region(char *to, Page page, Size offset, Size length)
 {
@@ -239,9 +233,7 @@ append_region(char *to, Page page, Size offset, Size length)
 	return to + sizeof(numbers) + length;
 }
 
-/*
- * The bytes of a line that differ, as one bit each.
- */
+/* Return the bytes of a line that differ, as one bit per byte. */
 static uint64
 changed_bytes(const uint8 *before, const uint8 *after)
 {
@@ -262,11 +254,11 @@ changed_bytes(const uint8 *before, const uint8 *after)
 	return changed;
 }
 
-StaticAssertDecl(BF_LINE_BYTES == 64, "a bit for each byte of a line");
+StaticAssertDecl(BF_LINE_BYTES == 64, "one bit per byte of a line");
 
 /*
- * The regions of a line that have changed.  Unchanged bytes between two of them are
- * logged where that takes no more space than to begin another region.
+ * Append the regions of a line that have changed.  Unchanged bytes between two regions are
+ * included where that takes no more space than another region header.
  */
 static char *
 append_changed_regions(char *to, Page page, Size line_offset, uint64 changed)
@@ -290,8 +282,8 @@ append_changed_regions(char *to, Page page, Size line_offset, uint64 changed)
 }
 
 /*
- * Set the bits of a key on a page that is locked exclusively, and log that.  At
- * most BF_MAX_PROBES bytes of the line change, and the counter.
+ * Set the bits of a key on a page that is locked exclusively, and log the change.  At most
+ * BF_MAX_PROBES bytes of the line change, and the counter.
  */
 void
 bfindex_set_key(Relation index, Buffer buffer, unsigned line, const BfindexLayer *layer,
@@ -305,7 +297,7 @@ bfindex_set_key(Relation index, Buffer buffer, unsigned line, const BfindexLayer
 	char	   *end = regions;
 	XLogRecPtr	record;
 
-	if (!KNOWN_GENERIC_REDO || PageIsNew(page))
+	if (!BF_KNOWN_GENERIC_REDO || PageIsNew(page))
 	{
 		bfindex_set_key_generic(index, buffer, line, layer->probes, layer_number, hash);
 		return;
@@ -330,7 +322,7 @@ bfindex_set_key(Relation index, Buffer buffer, unsigned line, const BfindexLayer
 	END_CRIT_SECTION();
 }
 
-/* Say on a page that is locked exclusively that its keys may be in the next layer. */
+/* Set the flag OVERFLOW of a page that is locked exclusively, and log the change. */
 void
 bfindex_set_overflow(Relation index, Buffer buffer)
 {

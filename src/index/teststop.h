@@ -1,10 +1,10 @@
 /*
  * teststop.h
- *		A way for test/index_crash to stop the server between two steps.
+ *		Stopping the server between two steps, for test/index_crash.
  *
- * Only there if the library is compiled with -DBFINDEX_TEST_STOPS: the setting
- * bloomfilter.test_stop then names the place where the whole server stops at once, after the session has
- * passed it bloomfilter.test_stop_passes times.
+ * This exists only if the library is compiled with -DBFINDEX_TEST_STOPS.  The setting
+ * bloomfilter.test_stop then names the place where the whole server stops at once, after
+ * the session has passed it bloomfilter.test_stop_passes times.
  */
 #ifndef BF_INDEX_TESTSTOP_H
 #define BF_INDEX_TESTSTOP_H

@@ -1,20 +1,20 @@
 /*
  * trust.c
- *		Who may look into an index, and whether an index can be relied upon.
+ *		Who may read an index, and whether an index can be relied upon.
  *
- * Everything that reads an index outside of an index scan depends on this file: the
- * functions that users call, and the planner where it probes an index for a constant.
- * In an index scan the server itself has checked all of it.
+ * Everything that reads an index outside of an index scan uses this file: the functions
+ * that users call, and the planner when it probes an index for a constant.  For an index
+ * scan, the server has made the same checks.
  *
- * Privileges.  The contents of an index tell about every column that its key, its
+ * Privileges.  The contents of an index depend on every column that its key, its
  * expression and its predicate refer to: a partial index on (name) WHERE salary > 900
- * tells who earns more than 900.  A user must be able to SELECT all of those columns, and
- * must have USAGE of the table's schema: with SELECT alone, a table cannot be named in a
- * query.  An index has the keys of all rows, so it is closed to users to whom row-level
- * security applies.
+ * reveals who earns more than 900.  A user must be able to SELECT all of those columns,
+ * and must have USAGE on the table's schema: with SELECT alone, a query cannot name the
+ * table.  An index has the keys of all rows, so users to whom row-level security applies
+ * cannot read it.
  *
- * Reliance.  That an index lacks a key is believed only if it has an entry for every row
- * that the snapshots of this transaction can see.
+ * Reliance.  A key that an index lacks is known to be absent from the table only if the
+ * index has an entry for every row that the snapshots of this transaction can see.
  */
 #include "../compat.h"
 
@@ -23,22 +23,24 @@
 #include "access/sysattr.h"
 #include "access/table.h"
 #include "access/transam.h"
+#include "access/xact.h"
 #include "access/xlog.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_index.h"
 #include "catalog/pg_namespace.h"
 #include "miscadmin.h"
-#include "nodes/nodes.h"
+#include "nodes/pathnodes.h"
 #include "optimizer/optimizer.h"
+#include "parser/parsetree.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
-#include "utils/relcache.h"
 #include "utils/rls.h"
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
 
+#include "index_key.h"
 #include "trust.h"
 
 /* ----------------------------------------------------------------
@@ -46,13 +48,14 @@
  * ----------------------------------------------------------------
  */
 
-/* Sets of columns are offset as the server's own are, so that system columns fit. */
+/* Return the member that stands for a column.  As in the server, system columns are negative. */
 static int
 member_of_column(AttrNumber column)
 {
 	return column - FirstLowInvalidHeapAttributeNumber;
 }
 
+/* Return the set of this column. */
 Bitmapset *
 trust_column(AttrNumber column)
 {
@@ -60,11 +63,11 @@ trust_column(AttrNumber column)
 }
 
 /*
- * The columns of the table that an index tells about.  A reference to the whole row
- * is column 0.
+ * Return the columns of the table that the contents of an index depend on.  A reference
+ * to the whole row is column 0.
  *
- * Expressions are taken as they are stored: the relation cache would evaluate what is
- * constant in them, and run code of the table's owner for that.
+ * Expressions are read as they are stored.  The relation cache would evaluate their
+ * constant parts, which would run code of the table's owner.
  */
 Bitmapset *
 trust_index_columns(Relation index)
@@ -93,12 +96,14 @@ trust_index_columns(Relation index)
 	return columns;
 }
 
+/* May the current user name tables of this table's schema? */
 static AclResult
 check_schema(Oid table)
 {
 	return bf_namespace_aclcheck(get_rel_namespace(table), GetUserId(), ACL_USAGE);
 }
 
+/* May the current user SELECT these columns?  NULL stands for all columns. */
 static AclResult
 check_columns(Oid table, const Bitmapset *columns)
 {
@@ -130,7 +135,7 @@ trust_may_read(Oid table, const Bitmapset *columns)
 		!trust_row_security(table);
 }
 
-/* Raise the error of a query that reads these columns, if the current user may not. */
+/* Raise the error of a query that reads these columns if the current user may not. */
 void
 trust_check_may_read(Relation table, const Bitmapset *columns)
 {
@@ -143,11 +148,66 @@ trust_check_may_read(Relation table, const Bitmapset *columns)
 		aclcheck_error(result, get_relkind_objtype(table->rd_rel->relkind), RelationGetRelationName(table));
 }
 
-/* Does row-level security apply to the current user? */
+/* Does row-level security of this table apply to the current user? */
 bool
 trust_row_security(Oid table)
 {
 	return check_enable_rls(table, InvalidOid, true) == RLS_ENABLED;
+}
+
+/* Raise the error for a user to whom row-level security applies. */
+void
+trust_refuse_row_security(Oid table)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+			 errmsg("indexes of table \"%s\" cannot be read when row-level security applies", get_rel_name(table)),
+			 errdetail("An index has the keys of all rows, including those that no policy lets you read."),
+			 errhint("To look up keys, use a query or bloom_find().")));
+}
+
+/*
+ * Return the columns of a partition as columns of its parent.  Those that the parent
+ * lacks become column 0, the whole row.
+ */
+static Bitmapset *
+columns_of_parent(const AppendRelInfo *child, const Bitmapset *columns)
+{
+	Bitmapset  *result = NULL;
+	int			member = -1;
+
+	while ((member = bms_next_member(columns, member)) >= 0)
+	{
+		AttrNumber	column = member + FirstLowInvalidHeapAttributeNumber;
+
+		column = column > 0 && column <= child->num_child_cols ? child->parent_colnos[column - 1] : InvalidAttrNumber;
+		result = bms_add_member(result, member_of_column(column));
+	}
+	return result;
+}
+
+/*
+ * May the planner probe an index of this table of the query?  The result shows in
+ * EXPLAIN.  So the current user must be able to read the key in a query of the table
+ * itself, even if this query reads the table through a view with the privileges of the
+ * view's owner.  The privileges to a partition are those to the table that the query
+ * names.
+ */
+bool
+trust_planner_may_probe(PlannerInfo *root, Index relid, Relation index)
+{
+	Bitmapset  *columns = trust_index_columns(index);
+
+	while (root->append_rel_array != NULL && root->append_rel_array[relid] != NULL)
+	{
+		AppendRelInfo *child = root->append_rel_array[relid];
+
+		if (planner_rt_fetch(child->parent_relid, root)->rtekind != RTE_RELATION)
+			break;				/* UNION ALL: the query names the table itself */
+		columns = columns_of_parent(child, columns);
+		relid = child->parent_relid;
+	}
+	return trust_may_read(planner_rt_fetch(relid, root)->relid, columns);
 }
 
 /* ----------------------------------------------------------------
@@ -156,8 +216,8 @@ trust_row_security(Oid table)
  */
 
 /*
- * Raise the error that a query of this table would raise.  Its indexes are empty, or
- * not to be read from this session.
+ * Raise the error that a query of this table would raise.  The indexes of such a table
+ * are empty, or cannot be read from this session.
  */
 void
 trust_check_readable(Relation table)
@@ -177,6 +237,23 @@ trust_check_readable(Relation table)
 				 errhint("Use the REFRESH MATERIALIZED VIEW command.")));
 }
 
+/* Raise an error unless the current user may read all of an index, and it has been built. */
+void
+trust_check_may_inspect(Relation table, Relation index)
+{
+	trust_check_may_read(table, trust_index_columns(index));
+	trust_check_readable(table);
+	if (trust_row_security(RelationGetRelid(table)))
+		trust_refuse_row_security(RelationGetRelid(table));
+
+	/* CREATE INDEX CONCURRENTLY has not built it, or not yet */
+	if (!index->rd_index->indisready)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("index \"%s\" has not been built", RelationGetRelationName(index)),
+				 errhint("If no session is building it, REINDEX or drop it.")));
+}
+
 /*
  * Does another extension keep rows of this table elsewhere, where its indexes do not
  * have them?
@@ -186,8 +263,8 @@ trust_check_readable(Relation table)
  * a compressed chunk in another table; chunks are in a schema of its own unless the user
  * has chosen another one.
  */
-bool
-trust_rows_are_elsewhere(Oid table)
+static bool
+rows_are_elsewhere(Oid table)
 {
 	Oid			catalog = get_relname_relid("pg_dist_partition", PG_CATALOG_NAMESPACE);
 	Oid			index = get_relname_relid("pg_dist_partition_logical_relid_index", PG_CATALOG_NAMESPACE);
@@ -212,21 +289,22 @@ trust_rows_are_elsewhere(Oid table)
 }
 
 /*
- * Does an index have the rows that the snapshots of this transaction see?  One that was
- * built over HOT chains may have the key of a newer version only.
+ * Does an index have the rows that this snapshot sees, given the oldest transaction that
+ * was running for it?  An index that was built over HOT chains may have the key of a newer
+ * version only.
  */
-bool
-trust_sees_snapshots(Relation index)
+static bool
+has_rows_of(Relation index, TransactionId xmin)
 {
 	return !index->rd_index->indcheckxmin ||
-		TransactionIdPrecedes(HeapTupleHeaderGetXmin(index->rd_indextuple->t_data), TransactionXmin);
+		TransactionIdPrecedes(HeapTupleHeaderGetXmin(index->rd_indextuple->t_data), xmin);
 }
 
 /*
- * Is a key that the index lacks certainly absent from the table?  The index must have
- * all rows, and it must compare keys as the column does: the collation of the
- * column can regard strings as equal that the collation of the index does not, and so can
- * the type of the column (index_key_compares_like_column).
+ * Is a key that the index lacks certainly absent from the table?  The index must have all
+ * rows, and it must compare keys as the column does: the collation of the column can
+ * treat strings as equal that the collation of the index does not, and so can the type of
+ * the column (index_key_compares_like_column).
  */
 bool
 trust_has_all_rows(Relation table, Relation index)
@@ -238,5 +316,37 @@ trust_has_all_rows(Relation table, Relation index)
 	return form->indisvalid && form->indisready &&
 		(!OidIsValid(collation) || get_collation_isdeterministic(collation)) &&
 		index_key_compares_like_column(index) &&
-		heap_attisnull(index->rd_indextuple, Anum_pg_index_indpred, NULL) && trust_sees_snapshots(index);
+		heap_attisnull(index->rd_indextuple, Anum_pg_index_indpred, NULL) && has_rows_of(index, TransactionXmin) &&
+		!rows_are_elsewhere(RelationGetRelid(table));
+}
+
+/*
+ * Raise an error unless an index has all rows that it is defined for.  Those of a partial
+ * index are the ones that meet its predicate.
+ */
+void
+trust_check_has_all_rows(Relation table, Relation index)
+{
+	if (!index->rd_index->indisvalid || !has_rows_of(index, TransactionXmin))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("index \"%s\" may lack rows that this transaction can see", RelationGetRelationName(index)),
+				 errhint("If the index is valid, retry in a new transaction; otherwise, REINDEX it.")));
+	if (rows_are_elsewhere(RelationGetRelid(table)))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("index \"%s\" lacks keys of table \"%s\", whose rows another extension keeps elsewhere",
+						RelationGetRelationName(index), RelationGetRelationName(table)),
+				 errhint("With Citus, each shard has an index of its own: use run_command_on_shards() and bloom_union_agg().")));
+}
+
+/* Raise an error unless an index has the rows that this snapshot, if it is an old one, can see. */
+void
+trust_check_snapshot(Relation index, Snapshot snapshot)
+{
+	if (IsolationUsesXactSnapshot() && !has_rows_of(index, snapshot->xmin))
+		ereport(ERROR,
+				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+				 errmsg("index \"%s\" cannot be checked in the snapshot of this transaction",
+						RelationGetRelationName(index))));
 }

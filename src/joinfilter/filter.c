@@ -1,34 +1,35 @@
 /*
  * filter.c
- *		The filter of one join: which kind, how large, and whether it is of use.
+ *		Builds the filter of one join: its kind, its size, and whether it is of use.
  *
- * What is best is known when all keys are there.  Surrogate keys lie dense: a bit
- * for each integer between the least and the greatest is exact, smaller than a
- * Bloom filter and takes no hash.  Otherwise the keys go into lines, at one per cent:
- * the join itself drops what a filter lets pass, so a smaller probability would not
- * pay for its size.  Eleven bits a key of which four are set do that; the six of the
- * smallest possible filter would be more work for each key.
+ * The kind is chosen when all keys are known.  Surrogate keys are dense: a bitmap of all
+ * integers between the smallest and the largest key is exact, smaller than a Bloom filter,
+ * and needs no hash.  Other keys go into the lines of a blocked Bloom filter with a
+ * false-positive rate of 1%.  The join itself discards false positives, so a lower rate would not
+ * pay for its size.  The lines have 11 bits per key, of which a key sets 4; the 6 of
+ * the smallest filter with this rate would make each test slower.
  */
 #include "../compat.h"
 
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
-#include "../core/hashlist.h"
 #include "../server.h"
 #include "joinfilter.h"
 
+int			joinfilter_memory = 32 * 1024;
+
 #define FIRST_ROOM			1024
-#define LINES_BITS_A_KEY	11
+#define LINES_BITS_PER_KEY	11
 
 /*
- * A bitmap may have this number of bits a key: more than a Bloom filter, for being
- * exact.  One that fits the processor's cache may have any.
+ * A bitmap may have this many bits per key: more than a Bloom filter, because it is
+ * exact.  A bitmap that fits into the processor's cache may have any number.
  */
-#define BITMAP_BITS_A_KEY	64
+#define BITMAP_BITS_PER_KEY	64
 #define SMALL_BITMAP_BITS	(UINT64CONST(8) * 128 * 1024)
 
-/* A filter that lets more than this share of a sample pass is switched off. */
+/* A filter is switched off if more than this share of a sample passed it. */
 #define MOST_PASSED			0.8
 
 void
@@ -42,40 +43,29 @@ join_filter_start(JoinFilterBuild *build, MemoryContext context, bool is_integer
 
 	/* half of the memory for the keys, half for the filter */
 	build->most = Max((uint64) joinfilter_memory * 1024 / 2 / sizeof(uint64), FIRST_ROOM);
-	build->room = FIRST_ROOM;
-	build->numbers = MemoryContextAlloc(context, build->room * sizeof(uint64));
+	bf_accumulator_start(server_host(context), &build->numbers, FIRST_ROOM);
 }
 
-/* There is no room for another number: make some, or give up. */
-void
+/* There is no room for another number: make some, or give up.  False if given up. */
+bool
 join_filter_make_room(JoinFilterBuild *build)
 {
-	if (build->given_up)
-		return;
-	if (build->room < build->most)
-	{
-		build->room = Min(build->room * 2, build->most);
-		build->numbers = repalloc_huge(build->numbers, build->room * sizeof(uint64));
-		return;
-	}
-	build->n = bf_hashes_sort_unique(server_host(NULL), build->numbers, build->n, build->sorted);
-	build->sorted = build->n;
-	if (build->n > build->room / 2)
+	if (!build->given_up && !bf_accumulator_make_room(server_host(NULL), &build->numbers, build->most))
 	{
 		build->given_up = true;
-		pfree(build->numbers);
-		build->numbers = NULL;
+		bf_accumulator_free(server_host(NULL), &build->numbers);
 	}
+	return !build->given_up;
 }
 
-/* Whole lines. */
+/* The size of the lines for a number of keys. */
 static uint64
 bytes_of_lines(uint64 keys)
 {
-	return (keys * LINES_BITS_A_KEY / BF_LINE_BITS + 1) * BF_LINE_BYTES;
+	return (keys * LINES_BITS_PER_KEY / BF_LINE_BITS + 1) * BF_LINE_BYTES;
 }
 
-/* Do the integers lie dense enough for a bit each? */
+/* Are the keys dense enough for a bitmap?  Sets its number of bits. */
 static bool
 fits_bitmap(const JoinFilterBuild *build, uint64 *bits)
 {
@@ -84,18 +74,20 @@ fits_bitmap(const JoinFilterBuild *build, uint64 *bits)
 	if (!build->is_integer || span > (uint64) joinfilter_memory * 1024 / 2 * 8 - 64)
 		return false;
 	*bits = span + 1;
-	return *bits <= SMALL_BITMAP_BITS || *bits / BITMAP_BITS_A_KEY <= build->n;
+	return *bits <= SMALL_BITMAP_BITS || *bits / BITMAP_BITS_PER_KEY <= build->numbers.n;
 }
 
 static void
 make_bitmap(JoinFilter *filter, const JoinFilterBuild *build, uint64 bits)
 {
 	filter->kind = JOIN_FILTER_BITMAP;
+	filter->base = (uint64) build->low;
+	filter->mask = PG_UINT64_MAX;
 	filter->bytes = (bits + 63) / 64 * sizeof(uint64);
 	filter->bits = MemoryContextAllocExtended(build->context, filter->bytes, MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
-	for (uint64 i = 0; i < build->n; i++)
+	for (uint64 i = 0; i < build->numbers.n; i++)
 	{
-		uint64		place = build->numbers[i] - (uint64) build->low;
+		uint64		place = build->numbers.hashes[i] - filter->base;
 
 		if (i % BF_POLL_EVERY == 0)
 			CHECK_FOR_INTERRUPTS();
@@ -103,33 +95,18 @@ make_bitmap(JoinFilter *filter, const JoinFilterBuild *build, uint64 bits)
 	}
 }
 
-/* The numbers are not needed any more: each becomes the hash that tells its line and bits. */
 static void
-make_lines(JoinFilter *filter, JoinFilterBuild *build)
+make_lines(JoinFilter *filter, const JoinFilterBuild *build)
 {
-	uint64	   *hashes = build->numbers;
+	uint64		n = build->numbers.n;
 
 	filter->kind = JOIN_FILTER_LINES;
-	filter->bytes = bytes_of_lines(build->n);
+	filter->bytes = bytes_of_lines(n);
 	filter->lines = bf_allocate_zero(server_host(build->context), filter->bytes);
-	for (uint64 start = 0; start < build->n; start += BF_BATCH)
-	{
-		uint64		end = Min(start + BF_BATCH, build->n);
-
-		if (start % BF_POLL_EVERY == 0)
-			CHECK_FOR_INTERRUPTS();
-		for (uint64 i = start; i < end; i++)
-		{
-			hashes[i] = bf_group_hash(build->numbers[i], 0);
-			bf_prefetch(join_line(filter->lines, filter->bytes, hashes[i]));
-		}
-		for (uint64 i = start; i < end; i++)
-			(void) bf_probes_set(join_line(filter->lines, filter->bytes, hashes[i]),
-								 BF_LINE_BITS, JOIN_LINE_PROBES, (uint32) hashes[i]);
-	}
+	(void) bf_lines_add_batches(server_host(NULL), filter->lines, join_lines_shape(filter->bytes), build->numbers.hashes, n);
 }
 
-/* All keys are there.  NULL if there were too many for a filter. */
+/* Build the filter when all keys are collected; returns NULL if there were too many. */
 JoinFilter *
 join_filter_finish(JoinFilterBuild *build)
 {
@@ -142,33 +119,33 @@ join_filter_finish(JoinFilterBuild *build)
 	filter->is_integer = build->is_integer;
 	filter->low = build->low;
 	filter->high = build->high;
-	filter->keys = build->n;
-	if (build->n == 0)
+	filter->keys = build->numbers.n;
+	if (build->numbers.n == 0)
 		filter->kind = JOIN_FILTER_EMPTY;
 	else if (fits_bitmap(build, &bits))
 		make_bitmap(filter, build, bits);
 	else
 		make_lines(filter, build);
-	pfree(build->numbers);
-	build->numbers = NULL;
+	bf_accumulator_free(server_host(NULL), &build->numbers);
 	build->given_up = true;		/* nothing more can be added */
 	return filter;
 }
 
 /* ----------------------------------------------------------------
- * Shared by the processes of a Parallel Hash
+ * Filters shared by the processes of a Parallel Hash
  * ----------------------------------------------------------------
  *
- * No outer row is read before all processes have built their part of the hash
- * table, so all keys are there when the first one is asked for.  How many there will
- * be is what the planner thinks; with many more the filter is of no use.
+ * No outer row is read before all processes have built their part of the hash table, so
+ * the filter is complete when it is first tested.  It is sized for the number of keys that
+ * the planner estimates.  With many more keys it would let most rows pass, and is switched off.
  */
 
-#define SHARED_BITS_A_KEY	16
+#define SHARED_BITS_PER_KEY	16
 #define LEAST_PLANNED		1024
-#define SURPLUS				4	/* times the planned keys is too much */
+#define MOST_SURPLUS		4	/* more than this times the planned keys
+								 * switches the filter off */
 
-/* Signed numbers in the order of unsigned ones. */
+/* Map signed numbers to unsigned numbers of the same order, and back. */
 #define ORDERED(number)		((uint64) (number) ^ (UINT64CONST(1) << 63))
 
 static inline uint8 *
@@ -177,7 +154,7 @@ shared_bytes(JoinFilterShared *shared)
 	return (uint8 *) shared + TYPEALIGN(BF_LINE_BYTES, sizeof(JoinFilterShared));
 }
 
-/* Describe the filter for a number of keys, within the memory that there may be. */
+/* Choose the size for a number of keys, within the memory limit. */
 static void
 shared_describe(JoinFilterShared *shared, bool is_integer, uint64 planned)
 {
@@ -191,7 +168,7 @@ shared_describe(JoinFilterShared *shared, bool is_integer, uint64 planned)
 		shared->bytes = SMALL_BITMAP_BITS / 8;
 		while (shared->bytes > most)
 			shared->bytes /= 2;
-		while (shared->bytes * 8 < shared->planned * SHARED_BITS_A_KEY && shared->bytes * 2 <= most)
+		while (shared->bytes * 8 < shared->planned * SHARED_BITS_PER_KEY && shared->bytes * 2 <= most)
 			shared->bytes *= 2;
 		shared->mask = shared->bytes * 8 - 1;
 	}
@@ -215,7 +192,7 @@ join_shared_start(JoinFilterShared *shared, bool is_integer, uint64 planned)
 	join_shared_empty(shared);
 }
 
-/* Take all keys out.  Its size stays: what settings say may have changed meanwhile. */
+/* Remove all keys.  The size stays the same, even if the memory limit has changed. */
 void
 join_shared_empty(JoinFilterShared *shared)
 {
@@ -225,43 +202,24 @@ join_shared_empty(JoinFilterShared *shared)
 	memset(shared_bytes(shared), 0, shared->bytes);
 }
 
-/* Set a bit that others may set bits beside. */
-static inline void
-set_bit(uint8 *bytes, uint64 place)
-{
-	uint8		bit = (uint8) (1 << place % 8);
-
-	if (!(bytes[place / 8] & bit))
-		(void) __atomic_fetch_or(&bytes[place / 8], bit, __ATOMIC_RELAXED);
-}
-
-/* Add a key; least, greatest and number are kept in this process for now. */
+/* Add a key.  The smallest and largest key and their number are kept in this process until it has finished. */
 void
 join_shared_add(JoinFilterShared *shared, JoinFilterBuild *local, uint64 number)
 {
-	uint8	   *bytes = shared_bytes(shared);
-
-	local->n++;
+	local->rows++;
 	if (shared->is_integer)
 	{
 		uint64		place = number & shared->mask;
 
 		local->low = Min(local->low, (int64) number);
 		local->high = Max(local->high, (int64) number);
-		set_bit(bytes, BF_BIG_ENDIAN ? place ^ 56 : place);
+		bf_bit_set_shared(shared_bytes(shared), BF_BIG_ENDIAN ? place ^ 56 : place);
 	}
 	else
-	{
-		uint64		hash = bf_group_hash(number, 0);
-		uint8	   *line = join_line(bytes, shared->bytes, hash);
-		uint32_t	x = (uint32_t) hash;
-
-		for (unsigned i = 0; i < JOIN_LINE_PROBES; i++, x *= BF_NEXT_PROBE)
-			set_bit(line, bf_probe_position(x, BF_LINE_BITS));
-	}
+		bf_lines_add_shared(shared_bytes(shared), join_lines_shape(shared->bytes), number);
 }
 
-/* This process has added all of its keys. */
+/* Publish what join_shared_add() kept in this process, which has added all of its keys. */
 void
 join_shared_finish(JoinFilterShared *shared, const JoinFilterBuild *local)
 {
@@ -272,10 +230,10 @@ join_shared_finish(JoinFilterShared *shared, const JoinFilterBuild *local)
 	seen = pg_atomic_read_u64(&shared->high);
 	while (ORDERED(local->high) > seen && !pg_atomic_compare_exchange_u64(&shared->high, &seen, ORDERED(local->high)))
 		;
-	pg_atomic_fetch_add_u64(&shared->rows, (int64) local->n);
+	pg_atomic_fetch_add_u64(&shared->rows, (int64) local->rows);
 }
 
-/* The filter of this process, to be opened when it is complete. */
+/* Make a handle of this process to a filter that is not complete yet. */
 JoinFilter *
 join_shared_attach(JoinFilterShared *shared, MemoryContext context)
 {
@@ -285,7 +243,7 @@ join_shared_attach(JoinFilterShared *shared, MemoryContext context)
 	return filter;
 }
 
-/* It is asked for the first time, hence complete. */
+/* Read what kind of filter it is when it is first tested, and so complete. */
 void
 join_shared_open(JoinFilter *filter)
 {
@@ -302,7 +260,7 @@ join_shared_open(JoinFilter *filter)
 		filter->kind = JOIN_FILTER_EMPTY;
 	else if (shared->is_integer)
 	{
-		filter->kind = JOIN_FILTER_MODULAR;
+		filter->kind = JOIN_FILTER_BITMAP;
 		filter->bits = (uint64 *) shared_bytes(shared);
 	}
 	else
@@ -310,7 +268,7 @@ join_shared_open(JoinFilter *filter)
 		filter->kind = JOIN_FILTER_LINES;
 		filter->lines = shared_bytes(shared);
 	}
-	filter->off = filter->keys > shared->planned * SURPLUS;
+	filter->off = filter->keys > shared->planned * MOST_SURPLUS;
 }
 
 void
@@ -323,26 +281,17 @@ join_filter_release(JoinFilter *filter)
 	pfree(filter);
 }
 
-/* A sample has been asked: a filter that lets most of it pass costs more than it saves. */
+/* Switch a filter off if most of a sample passed: testing it costs more than it saves. */
 void
 join_filter_judge(JoinFilter *filter)
 {
-	if ((double) filter->passed > MOST_PASSED * (double) filter->asked)
+	if ((double) filter->passed > MOST_PASSED * (double) filter->tested)
 		filter->off = true;
 }
 
+/* The kind as EXPLAIN shows it. */
 const char *
 join_filter_kind_name(JoinFilterKind kind)
 {
-	switch (kind)
-	{
-		case JOIN_FILTER_EMPTY:
-			return "empty";
-		case JOIN_FILTER_BITMAP:
-		case JOIN_FILTER_MODULAR:
-			return "bitmap";
-		case JOIN_FILTER_LINES:
-			return "bloom";
-	}
-	return "";
+	return kind == JOIN_FILTER_EMPTY ? "empty" : kind == JOIN_FILTER_BITMAP ? "bitmap" : "bloom";
 }

@@ -1,10 +1,12 @@
 /*
  * heap.c
- *		Scanning a heap a page at a time.
+ *		Reads a heap one page at a time.
  *
- * What heap_getnextslot() does between two pages, and no more: it finds the next
- * page, for synchronized and parallel scans too, and which of its rows are visible.
- * The majors differ: up to 16 pages are read one by one, from 17 on by a stream.
+ * heap_next_page() does what heap_getnextslot() does between two pages: it finds the
+ * next page, also in synchronized and parallel scans, and determines which of its rows
+ * are visible.  The heap's own code for this changed in 17 from reading single blocks to
+ * a read stream, and the two versions share no line.  They are kept side by side here
+ * instead of in compat.h.
  */
 #include "../compat.h"
 
@@ -20,7 +22,7 @@
 
 #include "heap.h"
 
-/* Is the table stored by the server's own heap? */
+/* Is this a table that the server's own heap stores? */
 bool
 heap_is_table(Oid relation)
 {
@@ -37,6 +39,7 @@ heap_is_table(Oid relation)
 
 #if PG_VERSION_NUM >= 170000
 
+/* Read the next page and find its visible rows; returns false after the last page. */
 static bool
 fetch_page(HeapScanDesc scan)
 {
@@ -59,7 +62,7 @@ fetch_page(HeapScanDesc scan)
 
 #else
 
-/* The page after the present one; InvalidBlockNumber after the last. */
+/* The block after the current one; InvalidBlockNumber after the last. */
 static BlockNumber
 next_block(HeapScanDesc scan)
 {
@@ -78,12 +81,13 @@ next_block(HeapScanDesc scan)
 	if (block >= scan->rs_nblocks)
 		block = 0;
 
-	/* other scans of the table may begin where this one is */
+	/* other scans of the table may start at the same block */
 	if (scan->rs_base.rs_flags & SO_ALLOW_SYNC)
 		ss_report_location(scan->rs_base.rs_rd, block);
 	return block == scan->rs_startblock ? InvalidBlockNumber : block;
 }
 
+/* The same up to 16. */
 static bool
 fetch_page(HeapScanDesc scan)
 {
@@ -105,8 +109,9 @@ fetch_page(HeapScanDesc scan)
 #endif
 
 /*
- * Go to the next page: its visible rows are those of rs_vistuples, and the page stays
- * pinned until the next one.  False at the end; a scan must not be asked again then.
+ * Advance a scan to the next page.  Its visible rows are listed in rs_vistuples, and it
+ * stays pinned until the next call.  Returns false after the last page; there must be no
+ * further call then.
  */
 bool
 heap_next_page(HeapScanDesc scan)

@@ -1,6 +1,6 @@
 /*
  * heap.h
- *		Scanning a heap a page at a time.
+ *		Reads a heap one page at a time.
  */
 #ifndef BF_JOINFILTER_HEAP_H
 #define BF_JOINFILTER_HEAP_H

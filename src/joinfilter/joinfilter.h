@@ -2,14 +2,14 @@
  * joinfilter.h
  *		Filters in hash joins, without a change to the SQL.
  *
- * After planning, a finished plan is edited (plan.c).  Under the Hash node of a join
- * comes a custom scan that passes rows through and collects their keys (collect.c);
- * when the hash table is complete, so is a filter of its keys (filter.c), which an
- * executor parameter makes known to the outer side.  There rows that cannot find a
- * partner are dropped where they are born, below every other join: by the sequential
- * scan itself, a page at a time (scan.c), or by a node above any other scan, row by
- * row (probe.c).  A parameter that is not set yet lets everything pass, so nothing depends on
- * the order in which the executor works.
+ * After planning, filters are added to the finished plan (plan.c).  A custom scan under
+ * the Hash node of a join returns the rows of its child and collects their keys
+ * (collect_node.c).  When the hash table is complete, the keys become a filter (filter.c),
+ * which is passed to the outer side through an executor parameter.  Rows of the outer side that
+ * cannot match are then discarded at the scan, below all other joins: by the
+ * sequential scan itself, a page at a time (scan_node.c), or by a node above any
+ * other scan, row by row (probe_node.c).  As long as the parameter is not set, all rows
+ * pass, so the result does not depend on the order in which the executor runs the nodes.
  */
 #ifndef BF_JOINFILTER_H
 #define BF_JOINFILTER_H
@@ -20,15 +20,12 @@
 #include "nodes/plannodes.h"
 #include "port/atomics.h"
 
+#include "../core/accumulator.h"
 #include "../core/lines.h"
 #include "../key.h"
 
-/* Settings. */
-extern bool joinfilter_enabled;
-extern int	joinfilter_min_rows;
-extern double joinfilter_max_share;
-extern bool joinfilter_batches;
-extern int	joinfilter_memory;	/* kB */
+/* The setting bloomfilter.join_filter_memory, in kB. */
+extern int	joinfilter_memory;
 
 /* ----------------------------------------------------------------
  * Keys
@@ -36,20 +33,22 @@ extern int	joinfilter_memory;	/* kB */
  */
 
 /*
- * How values of one side become numbers that are equal if the join's operator calls
- * them equal.  Decided by that operator alone: what the planner has stripped from a
- * column (a cast, a collation) the operator still knows.
+ * How values of one side of a join are mapped to 64-bit numbers, such that values that
+ * the join's operator considers equal have the same number.  This is decided by the operator
+ * and its collation alone.  The type of a column would not do: the planner strips binary
+ * compatible casts and collations from it.
  */
 typedef struct JoinKey
 {
-	int			integer_bytes;	/* 2, 4 or 8: an integer is its own number */
-	bool		is_string;		/* equal if the bytes are */
+	int			integer_bytes;	/* 2, 4 or 8: an integer, which is its own
+								 * number */
+	bool		is_string;		/* equal if and only if the bytes are */
 	Oid			function;		/* otherwise the operator's hash function */
-	bool		extended;		/* which takes a seed and has 64 bits */
+	bool		extended;		/* it takes a seed and returns 64 bits */
 	Oid			collation;
 } JoinKey;
 
-/* The same at run time. */
+/* The same in the executor. */
 typedef struct JoinKeyState
 {
 	JoinKey		key;
@@ -59,7 +58,7 @@ typedef struct JoinKeyState
 extern bool join_key_for(Oid operator, Oid collation, Oid outer_type, Oid inner_type, JoinKey *outer, JoinKey *inner);
 extern void join_key_init(JoinKeyState *state, const JoinKey *key, MemoryContext context);
 
-/* The number of a value, or of the next one of several. */
+/* The number of a value. */
 static inline uint64
 join_key_number(JoinKeyState *state, Datum value)
 {
@@ -79,7 +78,7 @@ join_key_number(JoinKeyState *state, Datum value)
 		struct varlena *string = PG_DETOAST_DATUM_PACKED(value);
 		uint64		hash = key_hash_bytes(VARDATA_ANY(string), VARSIZE_ANY_EXHDR(string));
 
-		/* there may be a page full of them */
+		/* the context is reset only once per page */
 		if (unlikely((Pointer) string != DatumGetPointer(value)))
 			pfree(string);
 		return hash;
@@ -89,11 +88,22 @@ join_key_number(JoinKeyState *state, Datum value)
 	return DatumGetUInt32(FunctionCall1Coll(&state->finfo, state->key.collation, value));
 }
 
-/* The number of several keys together. */
+/* The number of the keys up to the i-th, given the number of those before it. */
 static inline uint64
-join_key_combine(uint64 so_far, uint64 next)
+join_key_append(JoinKeyState *states, int i, uint64 before, Datum value)
 {
-	return bf_mix64(so_far) + next;
+	uint64		number = join_key_number(&states[i], value);
+
+	return i == 0 ? number : bf_mix64(before) + number;
+}
+
+/* The number of an integer at its aligned place in a row. */
+static inline uint64
+join_key_read(const char *key, int bytes)
+{
+	if (bytes == 8)
+		return *(const uint64 *) key;
+	return (uint64) (bytes == 4 ? (int64) *(const int32 *) key : (int64) *(const int16 *) key);
 }
 
 /* ----------------------------------------------------------------
@@ -103,50 +113,53 @@ join_key_combine(uint64 so_far, uint64 next)
 
 typedef enum JoinFilterKind
 {
-	JOIN_FILTER_EMPTY,			/* no key: nothing passes */
-	JOIN_FILTER_BITMAP,			/* a bit for each integer from low to high */
-	JOIN_FILTER_MODULAR,		/* a bit for each integer, and those that
-								 * agree with it in their lower bits */
+	JOIN_FILTER_EMPTY,			/* no key: no row passes */
+	JOIN_FILTER_BITMAP,			/* a bit per integer, or per residue class of
+								 * integers */
 	JOIN_FILTER_LINES			/* Bloom filter */
 } JoinFilterKind;
 
 /*
- * A filter that the processes of a Parallel Hash fill together.  It is made before
- * the first key is seen.
+ * A filter in shared memory that the processes of a Parallel Hash fill together.  Its
+ * size is fixed before the first key is known.
  */
 typedef struct JoinFilterShared
 {
 	bool		is_integer;
-	uint64		planned;		/* keys that it is made for */
+	uint64		planned;		/* keys that it is sized for */
 	uint64		bytes;
-	uint64		mask;			/* of a modular bitmap */
-	pg_atomic_uint64 rows;		/* rows with keys that were added */
-	pg_atomic_uint64 low;		/* least and greatest integer, as unsigned
-								 * numbers in the order of the signed ones */
+	uint64		mask;			/* of a bitmap */
+	pg_atomic_uint64 rows;		/* rows whose keys were added */
+	pg_atomic_uint64 low;		/* smallest and largest integer, mapped to
+								 * unsigned numbers of the same order */
 	pg_atomic_uint64 high;
 } JoinFilterShared;
 
-/* A complete filter.  The parameter is a pointer to it, NULL as long as there is none. */
+/*
+ * A complete filter.  The parameter is a pointer to it, or NULL.  The bit of an integer in a
+ * bitmap is (integer - base) & mask: exact if base is low and the mask has all bits.
+ */
 typedef struct JoinFilter
 {
 	JoinFilterKind kind;
-	bool		is_integer;		/* a single integer key: low and high count */
-	bool		off;			/* it turned out to be of no use */
+	bool		is_integer;		/* a single integer key: low and high are set */
+	bool		off;			/* switched off, because most rows passed */
 	int64		low;
 	int64		high;
 	uint64	   *bits;			/* of a bitmap */
+	uint64		base;
 	uint64		mask;
-	JoinFilterShared *shared;	/* where it is still to be opened */
+	JoinFilterShared *shared;	/* not NULL until the filter is first tested */
 	uint8	   *lines;
 	uint64		bytes;
 	uint64		keys;
-	uint64		asked;
+	uint64		tested;
 	uint64		passed;
-	int			n_keys;
-	JoinKeyState *outer;		/* how the askers' keys become numbers */
+	JoinKeyState *outer;		/* how keys of outer rows are mapped to
+								 * numbers */
 } JoinFilter;
 
-/* What is collected on the way to a filter. */
+/* The keys collected for a filter. */
 typedef struct JoinFilterBuild
 {
 	MemoryContext context;
@@ -154,15 +167,13 @@ typedef struct JoinFilterBuild
 	bool		given_up;		/* more keys than there may be */
 	int64		low;
 	int64		high;
-	uint64	   *numbers;
-	uint64		n;
-	uint64		sorted;			/* length of the sorted, distinct prefix */
-	uint64		room;
+	bf_accumulator numbers;		/* of a filter of this process */
 	uint64		most;
+	uint64		rows;			/* added to a shared filter */
 } JoinFilterBuild;
 
 extern void join_filter_start(JoinFilterBuild *build, MemoryContext context, bool is_integer);
-extern void join_filter_make_room(JoinFilterBuild *build);
+extern bool join_filter_make_room(JoinFilterBuild *build);
 extern JoinFilter *join_filter_finish(JoinFilterBuild *build);
 extern void join_filter_release(JoinFilter *filter);
 extern Size join_shared_size(bool is_integer, uint64 planned);
@@ -183,32 +194,21 @@ join_filter_add(JoinFilterBuild *build, uint64 number)
 		build->low = Min(build->low, (int64) number);
 		build->high = Max(build->high, (int64) number);
 	}
-	if (unlikely(build->n == build->room))
-		join_filter_make_room(build);
-	if (!build->given_up)
-		build->numbers[build->n++] = number;
+	if (likely(!bf_accumulator_is_full(&build->numbers)) || join_filter_make_room(build))
+		bf_accumulator_add(&build->numbers, number);
 }
 
-/* The bits of a key lie in one line. */
-#define JOIN_LINE_PROBES		4
-
-static inline uint8 *
-join_line(uint8 *lines, uint64 bytes, uint64 hash)
+/* The core's description of lines of this size.  A key sets four bits of one line. */
+static inline bf_shape
+join_lines_shape(uint64 bytes)
 {
-	return lines + bf_group_line(hash, bytes / BF_LINE_BYTES) * BF_LINE_BYTES;
+	return (bf_shape) {bytes / sizeof(uint64), 1, 4};
 }
 
-static inline bool
-join_lines_test(const JoinFilter *filter, uint64 number)
-{
-	uint64		hash = bf_group_hash(number, 0);
-
-	return bf_probes_test(join_line(filter->lines, filter->bytes, hash), BF_LINE_BITS, JOIN_LINE_PROBES, (uint32) hash);
-}
-
-/* After how many questions it is decided whether a filter is worth asking. */
+/* Tests after which it is decided whether a filter removes enough rows. */
 #define JOIN_FILTER_SAMPLE		2048
 
+/* Test a filter for a key. */
 static inline bool
 join_filter_test(JoinFilter *filter, uint64 number)
 {
@@ -216,29 +216,16 @@ join_filter_test(JoinFilter *filter, uint64 number)
 
 	if (unlikely(filter->shared != NULL))
 		join_shared_open(filter);
-	switch (filter->kind)
+	if (filter->kind != JOIN_FILTER_EMPTY &&
+		!(filter->is_integer && ((int64) number < filter->low || (int64) number > filter->high)))
 	{
-		case JOIN_FILTER_EMPTY:
-			break;
-		case JOIN_FILTER_MODULAR:
-			if ((int64) number >= filter->low && (int64) number <= filter->high)
-				found = filter->bits[(number & filter->mask) / 64] >> (number & filter->mask) % 64 & 1;
-			break;
-		case JOIN_FILTER_BITMAP:
-			if ((int64) number >= filter->low && (int64) number <= filter->high)
-			{
-				uint64		place = number - (uint64) filter->low;
+		uint64		place = (number - filter->base) & filter->mask;
 
-				found = filter->bits[place / 64] >> place % 64 & 1;
-			}
-			break;
-		case JOIN_FILTER_LINES:
-			found = !(filter->is_integer && ((int64) number < filter->low || (int64) number > filter->high)) &&
-				join_lines_test(filter, number);
-			break;
+		found = filter->kind == JOIN_FILTER_BITMAP ? filter->bits[place / 64] >> place % 64 & 1 :
+			bf_lines_test(filter->lines, join_lines_shape(filter->bytes), number);
 	}
 	filter->passed += found;
-	if (unlikely(++filter->asked == JOIN_FILTER_SAMPLE))
+	if (unlikely(++filter->tested == JOIN_FILTER_SAMPLE))
 		join_filter_judge(filter);
 	return found;
 }
@@ -248,48 +235,46 @@ join_filter_test(JoinFilter *filter, uint64 number)
  * ----------------------------------------------------------------
  */
 
-/* Where a filter is asked: its parameter, and the columns that are its keys. */
+/* A filter that is tested at a scan: its parameter, and the columns that are its keys. */
 typedef struct JoinProbe
 {
 	int			paramid;
 	List	   *columns;		/* Vars of the scan's target list */
-	List	   *numbers;		/* their places in it */
+	List	   *resnos;			/* their places in it */
 } JoinProbe;
 
 /* The same in the executor. */
-typedef struct JoinAsking
+typedef struct JoinProbeState
 {
 	int			paramid;
 	int			n_keys;
 	AttrNumber *columns;		/* of the rows that the node reads */
-	int			offset;			/* where the only key begins in every row of
-								 * the table without NULLs, or -1 */
-	int			bytes;			/* its length */
-} JoinAsking;
+	int			offset;			/* of the only key in all rows of the table
+								 * that contain no NULL, or -1 */
+	int			bytes;			/* length of that key */
+} JoinProbeState;
 
 extern void joinfilter_init(void);
 
-/* plan.c: a node that passes rows of its child on as they are */
+/* pass_through.c: nodes that return the rows of their child unchanged */
 extern CustomScan *joinfilter_pass_through(Plan *child, int plan_node_id, const CustomScanMethods *methods);
 extern void joinfilter_begin_pass_through(CustomScanState *css, EState *estate, int eflags);
-extern char *joinfilter_deparse(CustomScanState *css, List *keys, List *ancestors, ExplainState *es);
+extern char *joinfilter_deparse(CustomScanState *css, int paramid, List *keys, List *ancestors, ExplainState *es);
 
-/* collect.c */
-extern CustomScan *joinfilter_collector(Hash *hash, int plan_node_id, int paramid, List *inner_keys,
-										const JoinKey *inner, const JoinKey *outer);
-extern void joinfilter_register_collector(void);
-
-/* ask.c: what scan.c and probe.c have in common */
-extern void joinfilter_write_probe(CustomScan *node, int paramid, List *numbers, List *keys);
-extern JoinAsking *joinfilter_read_probes(const CustomScan *node, int *n);
-extern void joinfilter_find_places(JoinAsking *asking, int n, TupleDesc desc);
-extern void joinfilter_sort_asking(JoinAsking *asking, int n, const ParamExecData *params);
+/* probe_list.c: what scan_node.c and probe_node.c share */
+extern void joinfilter_write_probe(CustomScan *node, int paramid, List *columns, List *keys);
+extern JoinProbeState *joinfilter_read_probes(const CustomScan *node, int *n);
+extern void joinfilter_find_offsets(JoinProbeState *probes, int n, TupleDesc desc);
+extern void joinfilter_sort_probes(JoinProbeState *probes, int n, const ParamExecData *params);
 extern void joinfilter_explain_probes(CustomScanState *css, List *ancestors, ExplainState *es);
 
-/* scan.c and probe.c */
-extern CustomScan *joinfilter_batched_scan(SeqScan *scan, List *probes);
-extern void joinfilter_register_scan(void);
+/* collect_node.c, scan_node.c and probe_node.c */
+extern const CustomScanMethods joinfilter_collect_methods;
+extern const CustomScanMethods joinfilter_scan_methods;
+extern const CustomScanMethods joinfilter_probe_methods;
+extern CustomScan *joinfilter_collect(Hash *hash, int plan_node_id, int paramid, List *inner_keys,
+									  const JoinKey *inner, const JoinKey *outer);
+extern CustomScan *joinfilter_scan(SeqScan *from, List *probes);
 extern CustomScan *joinfilter_probe(Plan *scan, int plan_node_id, List *probes);
-extern void joinfilter_register_probe(void);
 
 #endif							/* BF_JOINFILTER_H */

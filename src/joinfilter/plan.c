@@ -1,29 +1,30 @@
 /*
  * plan.c
- *		Where filters go: editing a finished plan.
+ *		Adds filters to the hash joins of a finished plan.
  *
- * Nothing of a plan's shape is changed: a collector is put under Hash nodes, and
- * scans learn to ask, or get a node above them that does.  So no plan can get worse than its filters cost.  When
- * in doubt, a join gets none.  What has to hold:
+ * The shape of the plan stays as the planner chose it.  Each filter adds a node that
+ * collects keys under a Hash node (collect_node.c).  The scans that the outer keys come
+ * from are replaced by scans that test filters (scan_node.c), or get a node above them that
+ * does (probe_node.c).  A join gets a filter only if all of these rules hold:
  *
- *	- The join drops outer rows without a partner: INNER, SEMI, RIGHT and, in later
+ *	- The join discards outer rows without a match: INNER, SEMI, RIGHT and, in later
  *	  majors, RIGHT ANTI and RIGHT SEMI.
- *	- The inner side gives the same rows whenever it is read.  A parameter from
- *	  outside could change them between two reads, and the first outer row after a
- *	  rescan would be asked against the old filter.  Harmless are the parameter by
- *	  which a Gather tells that it is rescanned, and results of subqueries that
- *	  depend on nothing.
- *	- The outer key is a column, which cannot raise an error that the query would
- *	  not have raised, and comes unchanged from a scan of a table.
- *	- Between the join and that scan a missing row can only make a row be missing
- *	  that the join would drop: outer sides of INNER, LEFT, SEMI and ANTI joins, inner
- *	  sides of INNER joins, nodes that pass rows on one by one, and nodes that group
- *	  rows by the key, in the join's sense of equal, in each of their grouping sets, and
- *	  compute nothing of a group that a missing row of it would change.
- *	- No expression on the way is volatile: it would be evaluated less often.
+ *	- The inner side returns the same rows whenever it is read.  It must not depend on
+ *	  a parameter from outside: after a rescan with another value, the first outer rows
+ *	  would be tested against the old filter.  Two kinds of parameters are harmless: the
+ *	  one by which a Gather signals a rescan, and results of uncorrelated subqueries.
+ *	- The outer key is a plain column of a table.  Testing it cannot raise an error that the
+ *	  query would not have raised.
+ *	- Between the join and the scan, a missing row only causes rows to be missing that the
+ *	  join would discard.  That holds for outer sides of INNER, LEFT, SEMI and ANTI joins,
+ *	  for inner sides of INNER joins, for nodes that return the rows of their children one by
+ *	  one, and for nodes that group rows by the key in all grouping sets, with the join's
+ *	  equality, and return nothing that depends on more than one row of a group.
+ *	- No expression between the join and the scan is volatile, because it would be evaluated
+ *	  less often.
  *
- * Statements that lock or change rows are left alone: they evaluate conditions again
- * for new versions of a row.
+ * Statements that lock or change rows get no filter: they evaluate conditions again for
+ * new versions of a row.
  */
 #include "../compat.h"
 
@@ -31,71 +32,81 @@
 #include "catalog/pg_language.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
-#include "commands/explain.h"
-#if PG_VERSION_NUM >= 180000
-#include "commands/explain_format.h"
-#endif
-#include "executor/executor.h"
 #include "miscadmin.h"
-#include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/planner.h"
 #include "parser/parsetree.h"
-#include "utils/builtins.h"
 #include "utils/guc.h"
-#include "utils/lsyscache.h"
 #include "utils/plancache.h"
-#include "utils/ruleutils.h"
 #include "utils/syscache.h"
 
 #include "heap.h"
 #include "joinfilter.h"
+#include "nodes.h"
 #include "trace.h"
 
-bool		joinfilter_enabled = false;
-int			joinfilter_min_rows = 10000;
-double		joinfilter_max_share = 0.6;
-int			joinfilter_memory = 32 * 1024;
-
-bool		joinfilter_batches = true;
+static bool joinfilter_enabled = false;
+static int	joinfilter_min_rows = 10000;
+static double joinfilter_max_share = 0.6;
+static bool joinfilter_batches = true;
 
 static planner_hook_type previous_planner_hook;
 
+/* A plan to which filters are added. */
 typedef struct Edit
 {
 	PlannedStmt *stmt;
-	bool		batches;		/* may scans ask for a page at once? */
+	bool		batches;		/* may scans test all rows of a page before
+								 * their own quals? */
 	int			next_node_id;
-	List	   *probed;			/* scans that ask filters */
+	List	   *probed;			/* scans at which filters are tested */
 	Bitmapset  *harmless;		/* parameters that an inner side may depend on */
 } Edit;
 
-/* A scan that asks filters. */
+/* A scan at which filters are tested. */
 typedef struct Probed
 {
 	Plan	   *scan;
 	List	   *probes;
 } Probed;
 
-/* Learn the highest number of a node, and the parameters that do no harm. */
-static void
-survey(Edit *edit, Plan *plan)
+/* Call a function for the main plan and all subplans of the statement, until it returns true. */
+static bool
+walk_statement(Edit *edit, PlanWalker walker)
 {
 	ListCell   *cell;
 
-	check_stack_depth();
-	if (plan == NULL)
-		return;
-	edit->next_node_id = Max(edit->next_node_id, plan->plan_node_id + 1);
-	if (IsA(plan, Gather) && ((Gather *) plan)->rescan_param >= 0)
-		edit->harmless = bms_add_member(edit->harmless, ((Gather *) plan)->rescan_param);
-	if (IsA(plan, GatherMerge) && ((GatherMerge *) plan)->rescan_param >= 0)
-		edit->harmless = bms_add_member(edit->harmless, ((GatherMerge *) plan)->rescan_param);
+	if (walker(&edit->stmt->planTree, edit))
+		return true;
+	foreach(cell, edit->stmt->subplans)
+	{
+		if (lfirst(cell) != NULL && walker((Plan **) &lfirst(cell), edit))
+			return true;
+	}
+	return false;
+}
 
-	/* rows that a statement only inserts are never checked again */
-	if (IsA(plan, ModifyTable) && ((ModifyTable *) plan)->operation == CMD_INSERT)
-		edit->harmless = bms_add_member(edit->harmless, ((ModifyTable *) plan)->epqParam);
+/* Find the highest node id and the harmless parameters; returns true if a node is of an unknown kind. */
+static bool
+survey(Plan **link, void *context)
+{
+	Edit	   *edit = context;
+	Plan	   *plan = *link;
+	int			harmless = -1;
+	ListCell   *cell;
+
+	if (joinfilter_node_kind(plan)->tag == T_Invalid)
+		return true;
+	edit->next_node_id = Max(edit->next_node_id, plan->plan_node_id + 1);
+	if (IsA(plan, Gather))
+		harmless = ((Gather *) plan)->rescan_param;
+	else if (IsA(plan, GatherMerge))
+		harmless = ((GatherMerge *) plan)->rescan_param;
+	else if (IsA(plan, ModifyTable) && ((ModifyTable *) plan)->operation == CMD_INSERT)
+		harmless = ((ModifyTable *) plan)->epqParam;	/* never set */
+	if (harmless >= 0)
+		edit->harmless = bms_add_member(edit->harmless, harmless);
 	foreach(cell, plan->initPlan)
 	{
 		SubPlan    *subplan = lfirst_node(SubPlan, cell);
@@ -107,9 +118,26 @@ survey(Edit *edit, Plan *plan)
 		foreach(param, subplan->setParam)
 			edit->harmless = bms_add_member(edit->harmless, lfirst_int(param));
 	}
-	foreach(cell, joinfilter_children(plan))
-		survey(edit, lfirst(cell));
+	return joinfilter_walk_children(plan, survey, edit);
 }
+
+/* ----------------------------------------------------------------
+ * Which joins get a filter
+ * ----------------------------------------------------------------
+ */
+
+/* One pair of keys of a join. */
+typedef struct Pair
+{
+	Expr	   *outer;			/* as in the join: a column, perhaps
+								 * relabelled */
+	Expr	   *inner;
+	JoinKey		outer_key;
+	JoinKey		inner_key;
+	List	   *sources;
+	double		rows;			/* estimated rows that a filter could remove */
+	bool		done;
+} Pair;
 
 static bool
 same_scans(List *a, List *b)
@@ -127,25 +155,21 @@ same_scans(List *a, List *b)
 	return true;
 }
 
-/* ----------------------------------------------------------------
- * Placing a filter
- * ----------------------------------------------------------------
- */
-
-/* One pair of keys of a join. */
-typedef struct Pair
+/* The filters that are tested at a scan. */
+static Probed *
+probed_scan(Edit *edit, Plan *scan)
 {
-	Expr	   *outer;			/* as the join has it: a column, perhaps
-								 * relabelled */
-	Expr	   *inner;
-	JoinKey		outer_key;
-	JoinKey		inner_key;
-	List	   *sources;
-	double		rows;			/* that were grouped on the way to them */
-	bool		done;
-} Pair;
+	ListCell   *cell;
 
-/* Ask the filter of this parameter at every scan where the keys come from. */
+	foreach(cell, edit->probed)
+	{
+		if (((Probed *) lfirst(cell))->scan == scan)
+			return lfirst(cell);
+	}
+	return NULL;
+}
+
+/* Test the filter of this parameter at every scan that the keys come from. */
 static void
 add_probes(Edit *edit, List *pairs, int paramid)
 {
@@ -155,7 +179,7 @@ add_probes(Edit *edit, List *pairs, int paramid)
 	{
 		Plan	   *scan = ((Source *) list_nth(first->sources, i))->scan;
 		JoinProbe  *probe = palloc0(sizeof(JoinProbe));
-		Probed	   *probed = NULL;
+		Probed	   *probed = probed_scan(edit, scan);
 		ListCell   *cell;
 
 		probe->paramid = paramid;
@@ -164,12 +188,7 @@ add_probes(Edit *edit, List *pairs, int paramid)
 			Source	   *source = list_nth(((Pair *) lfirst(cell))->sources, i);
 
 			probe->columns = lappend(probe->columns, source->column);
-			probe->numbers = lappend_int(probe->numbers, source->number);
-		}
-		foreach(cell, edit->probed)
-		{
-			if (((Probed *) lfirst(cell))->scan == scan)
-				probed = lfirst(cell);
+			probe->resnos = lappend_int(probe->resnos, source->resno);
 		}
 		if (probed == NULL)
 		{
@@ -181,7 +200,7 @@ add_probes(Edit *edit, List *pairs, int paramid)
 	}
 }
 
-/* One filter of all keys that come from the same scans. */
+/* Add one filter on all keys that come from the same scans. */
 static void
 place_filter(Edit *edit, Hash *hash, List *pairs)
 {
@@ -190,42 +209,28 @@ place_filter(Edit *edit, Hash *hash, List *pairs)
 	JoinKey    *outer = palloc(sizeof(JoinKey) * n);
 	List	   *inner_keys = NIL;
 	int			paramid = list_length(edit->stmt->paramExecTypes);
-	ListCell   *cell;
 
-	foreach(cell, pairs)
+	for (int i = 0; i < n; i++)
 	{
-		Pair	   *pair = lfirst(cell);
+		Pair	   *pair = list_nth(pairs, i);
 
-		inner[list_length(inner_keys)] = pair->inner_key;
-		outer[list_length(inner_keys)] = pair->outer_key;
+		inner[i] = pair->inner_key;
+		outer[i] = pair->outer_key;
 		inner_keys = lappend(inner_keys, pair->inner);
 	}
 	edit->stmt->paramExecTypes = lappend_oid(edit->stmt->paramExecTypes, INTERNALOID);
 	add_probes(edit, pairs, paramid);
-	outerPlan(hash) = (Plan *) joinfilter_collector(hash, edit->next_node_id++, paramid, inner_keys, inner, outer);
+	outerPlan(hash) = (Plan *) joinfilter_collect(hash, edit->next_node_id++, paramid, inner_keys, inner, outer);
 }
 
+/* Does a join of this type discard outer rows without a match? */
 static bool
 drops_outer_rows(JoinType type)
 {
-	switch (type)
-	{
-		case JOIN_INNER:
-		case JOIN_SEMI:
-		case JOIN_RIGHT:
-#if PG_VERSION_NUM >= 160000
-		case JOIN_RIGHT_ANTI:
-#endif
-#if PG_VERSION_NUM >= 180000
-		case JOIN_RIGHT_SEMI:
-#endif
-			return true;
-		default:
-			return false;
-	}
+	return type == JOIN_INNER || type == JOIN_SEMI || type == JOIN_RIGHT || bf_is_right_semi_or_anti(type);
 }
 
-/* The column below relabelling, which changes neither value nor anything else. */
+/* The column of the outer side that an expression is, or NULL.  Relabelling does not change a value. */
 static Var *
 outer_column(Expr *expression)
 {
@@ -234,7 +239,7 @@ outer_column(Expr *expression)
 	return IsA(expression, Var) && ((Var *) expression)->varno == OUTER_VAR ? (Var *) expression : NULL;
 }
 
-/* The keys of a join that can be traced to scans. */
+/* The keys of a join that can be tested at scans. */
 static List *
 traceable_pairs(Edit *edit, HashJoin *join, Hash *hash)
 {
@@ -243,37 +248,35 @@ traceable_pairs(Edit *edit, HashJoin *join, Hash *hash)
 	for (int i = 0; i < list_length(join->hashkeys); i++)
 	{
 		Pair	   *pair = palloc0(sizeof(Pair));
-		Trace		way = {edit->stmt, list_nth_oid(join->hashoperators, i), list_nth_oid(join->hashcollations, i)};
+		Trace		trace = {edit->stmt, list_nth_oid(join->hashoperators, i), list_nth_oid(join->hashcollations, i)};
 		Var		   *column;
 
 		pair->outer = list_nth(join->hashkeys, i);
 		pair->inner = list_nth(hash->hashkeys, i);
 		column = outer_column(pair->outer);
 		if (column == NULL || contain_volatile_functions((Node *) pair->inner) ||
-			!join_key_for(way.operator, way.collation,
-						  exprType((Node *) pair->outer), exprType((Node *) pair->inner),
+			!join_key_for(trace.operator, trace.collation, exprType((Node *) pair->outer), exprType((Node *) pair->inner),
 						  &pair->outer_key, &pair->inner_key))
 			continue;
-		joinfilter_trace(&way, outerPlan(join), column->varattno);
-		pair->sources = way.sources;
-		pair->rows = Max(outerPlan(join)->plan_rows, way.rows);
+		joinfilter_trace(&trace, outerPlan(join), column->varattno);
+		pair->sources = trace.sources;
+		pair->rows = Max(outerPlan(join)->plan_rows, trace.rows);
 		if (pair->sources != NIL)
 			pairs = lappend(pairs, pair);
 	}
 	return pairs;
 }
 
+/* Add filters to a join, one for each set of scans that its keys come from. */
 static void
 consider_join(Edit *edit, HashJoin *join)
 {
 	Hash	   *hash = castNode(Hash, innerPlan(join));
-	double		outer_rows = outerPlan(join)->plan_rows;
-	double		rows = join->join.plan.plan_rows;
 	List	   *pairs;
 	ListCell   *cell;
 
 	if (!drops_outer_rows(join->join.jointype) ||
-		(joinfilter_max_share < 1 && rows > outer_rows * joinfilter_max_share) ||
+		(joinfilter_max_share < 1 && join->join.plan.plan_rows > outerPlan(join)->plan_rows * joinfilter_max_share) ||
 		!bms_is_subset(hash->plan.extParam, edit->harmless) ||
 		joinfilter_node_is_volatile(edit->stmt, &join->join.plan) || joinfilter_tree_is_volatile(edit->stmt, &hash->plan))
 		return;
@@ -300,26 +303,21 @@ consider_join(Edit *edit, HashJoin *join)
 	}
 }
 
-static void
-visit(Edit *edit, Plan *plan)
+/* Consider all joins of a plan, from the top down: a filter goes below the joins that are considered later. */
+static bool
+consider_joins(Plan **link, void *edit)
 {
-	ListCell   *cell;
-
-	check_stack_depth();
-	if (plan == NULL)
-		return;
-	if (IsA(plan, HashJoin))
-		consider_join(edit, (HashJoin *) plan);
-	foreach(cell, joinfilter_children(plan))
-		visit(edit, lfirst(cell));
+	if (IsA(*link, HashJoin))
+		consider_join(edit, (HashJoin *) *link);
+	return joinfilter_walk_children(*link, consider_joins, edit);
 }
 
 /* ----------------------------------------------------------------
- * Where filters are asked
+ * How scans test filters
  * ----------------------------------------------------------------
  */
 
-/* Can a scan ask for the rows of a page at once?  Of a heap, for columns that every row has. */
+/* Can a scan test all rows of a page at once?  It must scan a heap, and the keys must be columns stored in its rows. */
 static bool
 can_batch(Edit *edit, const Probed *probed)
 {
@@ -340,60 +338,22 @@ can_batch(Edit *edit, const Probed *probed)
 	return true;
 }
 
-/* The plan, or what takes its place because it asks filters. */
-static Plan *
-asking(Edit *edit, Plan *plan)
+/* Put nodes that test filters in place of, or above, the scans of a plan. */
+static bool
+add_probing_nodes(Plan **link, void *context)
 {
-	ListCell   *cell;
+	Edit	   *edit = context;
+	Probed	   *probed = probed_scan(edit, *link);
 
-	if (plan == NULL)
-		return NULL;
-	foreach(cell, edit->probed)
-	{
-		Probed	   *probed = lfirst(cell);
-
-		if (probed->scan != plan)
-			continue;
-		if (can_batch(edit, probed))
-			return (Plan *) joinfilter_batched_scan((SeqScan *) plan, probed->probes);
-		return (Plan *) joinfilter_probe(plan, edit->next_node_id++, probed->probes);
-	}
-	return plan;
+	(void) joinfilter_walk_children(*link, add_probing_nodes, edit);
+	if (probed != NULL && can_batch(edit, probed))
+		*link = (Plan *) joinfilter_scan((SeqScan *) *link, probed->probes);
+	else if (probed != NULL)
+		*link = (Plan *) joinfilter_probe(*link, edit->next_node_id++, probed->probes);
+	return false;
 }
 
-static void
-let_list_ask(Edit *edit, List *plans)
-{
-	ListCell   *cell;
-
-	foreach(cell, plans)
-		lfirst(cell) = asking(edit, lfirst(cell));
-}
-
-/* Let the scans below a plan ask their filters. */
-static void
-let_ask(Edit *edit, Plan *plan)
-{
-	ListCell   *cell;
-	List	   *children;
-
-	check_stack_depth();
-	if (plan == NULL)
-		return;
-	children = joinfilter_children(plan);
-	plan->lefttree = asking(edit, plan->lefttree);
-	plan->righttree = asking(edit, plan->righttree);
-	if (IsA(plan, Append))
-		let_list_ask(edit, ((Append *) plan)->appendplans);
-	else if (IsA(plan, MergeAppend))
-		let_list_ask(edit, ((MergeAppend *) plan)->mergeplans);
-	else if (IsA(plan, SubqueryScan))
-		((SubqueryScan *) plan)->subplan = asking(edit, ((SubqueryScan *) plan)->subplan);
-	foreach(cell, children)
-		let_ask(edit, lfirst(cell));
-}
-
-/* Is a function in FROM one whose query the planner may put in its place? */
+/* Can the planner replace a function in FROM by the query in its body, which may have security conditions? */
 static bool
 may_be_inlined(RangeTblEntry *rte)
 {
@@ -415,9 +375,10 @@ may_be_inlined(RangeTblEntry *rte)
 }
 
 /*
- * Does the query, or one inside of it, have conditions that must come first?  Then a
- * filter must not be asked before them, and EXPLAIN not tell how many rows it dropped.
- * The finished plan does not show it any more.
+ * Does the query, or one inside of it, contain a row-level security policy or a security
+ * barrier?  Its conditions must be evaluated before a filter is tested; otherwise the row
+ * counts of EXPLAIN ANALYZE would reveal which keys hidden rows have.  This is determined
+ * from the query, because the finished plan no longer shows it.
  */
 static bool
 has_security(Node *node, void *context)
@@ -443,33 +404,24 @@ has_security(Node *node, void *context)
 	return expression_tree_walker(node, has_security, context);
 }
 
-/* Put filters into a finished plan. */
+/* Add filters to a finished plan. */
 static void
 edit_plan(PlannedStmt *stmt, bool batches)
 {
 	Edit		edit = {stmt, batches};
-	ListCell   *cell;
 
 	if ((stmt->commandType != CMD_SELECT && stmt->commandType != CMD_INSERT) || stmt->utilityStmt != NULL ||
-		stmt->rowMarks != NIL || stmt->hasModifyingCTE || stmt->planTree == NULL)
+		stmt->rowMarks != NIL || stmt->hasModifyingCTE || stmt->planTree == NULL || walk_statement(&edit, survey))
 		return;
-	survey(&edit, stmt->planTree);
-	foreach(cell, stmt->subplans)
-		survey(&edit, lfirst(cell));
-	visit(&edit, stmt->planTree);
-	foreach(cell, stmt->subplans)
-		visit(&edit, lfirst(cell));
-	if (edit.probed == NIL)
-		return;
-	let_ask(&edit, stmt->planTree);
-	foreach(cell, stmt->subplans)
-		let_ask(&edit, lfirst(cell));
+	(void) walk_statement(&edit, consider_joins);
+	if (edit.probed != NIL)
+		(void) walk_statement(&edit, add_probing_nodes);
 }
 
 static PlannedStmt *
 joinfilter_planner(BF_PLANNER_PARAMETERS)
 {
-	/* the planner takes the query apart */
+	/* before planning, which modifies the query */
 	bool		batches = joinfilter_enabled && joinfilter_batches && !has_security((Node *) parse, NULL);
 	PlannedStmt *stmt = previous_planner_hook != NULL ? previous_planner_hook(BF_PLANNER_ARGUMENTS) :
 	standard_planner(BF_PLANNER_ARGUMENTS);
@@ -480,82 +432,11 @@ joinfilter_planner(BF_PLANNER_PARAMETERS)
 }
 
 /* ----------------------------------------------------------------
- * Nodes that pass rows on
- * ----------------------------------------------------------------
- */
-
-/*
- * A custom scan above a plan.  Its target list stands for the columns of its child,
- * one for one.
- */
-CustomScan *
-joinfilter_pass_through(Plan *child, int plan_node_id, const CustomScanMethods *methods)
-{
-	CustomScan *scan = makeNode(CustomScan);
-	Plan	   *plan = &scan->scan.plan;
-	ListCell   *cell;
-	AttrNumber	column = 0;
-
-	plan->startup_cost = child->startup_cost;
-	plan->total_cost = child->total_cost;
-	plan->plan_rows = child->plan_rows;
-	plan->plan_width = child->plan_width;
-	plan->parallel_safe = child->parallel_safe;
-	plan->plan_node_id = plan_node_id;
-	plan->extParam = bms_copy(child->extParam);
-	plan->allParam = bms_copy(child->allParam);
-	plan->lefttree = child;
-	foreach(cell, child->targetlist)
-	{
-		TargetEntry *entry = lfirst_node(TargetEntry, cell);
-		Oid			type = exprType((Node *) entry->expr);
-		int32		typmod = exprTypmod((Node *) entry->expr);
-		Oid			collation = exprCollation((Node *) entry->expr);
-
-		column++;
-		scan->custom_scan_tlist = lappend(scan->custom_scan_tlist,
-										  makeTargetEntry((Expr *) makeVar(OUTER_VAR, column, type, typmod, collation, 0),
-														  column, entry->resname, entry->resjunk));
-		plan->targetlist = lappend(plan->targetlist,
-								   makeTargetEntry((Expr *) makeVar(INDEX_VAR, column, type, typmod, collation, 0),
-												   column, entry->resname, entry->resjunk));
-	}
-	scan->methods = methods;
-	return scan;
-}
-
-/* Start it: the child's slots are passed on as they are. */
-void
-joinfilter_begin_pass_through(CustomScanState *css, EState *estate, int eflags)
-{
-	PlanState  *child = ExecInitNode(outerPlan(css->ss.ps.plan), estate, eflags);
-
-	outerPlanState(css) = child;
-	css->ss.ps.resultops = ExecGetResultSlotOps(child, &css->ss.ps.resultopsfixed);
-	css->ss.ps.resultopsset = true;
-}
-
-/* Keys as EXPLAIN shows them. */
-char *
-joinfilter_deparse(CustomScanState *css, List *keys, List *ancestors, ExplainState *es)
-{
-	List	   *context = set_deparse_context_plan(es->deparse_cxt, css->ss.ps.plan, ancestors);
-	bool		prefix = list_length(es->rtable) > 1 || es->verbose;
-	StringInfoData text;
-	ListCell   *key;
-
-	initStringInfo(&text);
-	foreach(key, keys)
-		appendStringInfo(&text, "%s%s", text.len > 0 ? ", " : "", deparse_expression(lfirst(key), context, prefix, false));
-	return text.data;
-}
-
-/* ----------------------------------------------------------------
  * Settings
  * ----------------------------------------------------------------
  */
 
-/* Plans that are kept were made with the old setting. */
+/* Discard cached plans, which were made with the old setting. */
 static void
 setting_changed(bool value, void *extra)
 {
@@ -563,29 +444,29 @@ setting_changed(bool value, void *extra)
 		ResetPlanCache();
 }
 
-/* At the start of the module. */
+/* Define the settings, register the nodes and hook into the planner, when the module is loaded. */
 void
 joinfilter_init(void)
 {
-	DefineCustomBoolVariable("bloomfilter.join_filter", "Puts filters into hash joins.",
-							 "Rows that cannot find a partner are dropped where they are read.",
+	DefineCustomBoolVariable("bloomfilter.join_filter", "Adds filters to hash joins.",
+							 "Rows of the outer side that cannot match are discarded at the scan.",
 							 &joinfilter_enabled, false, PGC_USERSET, 0, NULL, setting_changed, NULL);
 	DefineCustomIntVariable("bloomfilter.join_filter_min_rows",
-							"A join gets a filter if its outer side is expected to have this number of rows.", NULL,
+							"Sets the minimum estimated number of outer rows for a join to get a filter.", NULL,
 							&joinfilter_min_rows, 10000, 0, INT_MAX, PGC_USERSET, 0, NULL, NULL, NULL);
 	DefineCustomRealVariable("bloomfilter.join_filter_max_share",
-							 "A join gets a filter if it is expected to keep at most this share of its outer rows.", NULL,
+							 "Sets the maximum estimated share of outer rows kept by a join for it to get a filter.", NULL,
 							 &joinfilter_max_share, 0.6, 0, 1, PGC_USERSET, 0, NULL, NULL, NULL);
 	DefineCustomIntVariable("bloomfilter.join_filter_memory",
-							"The memory that the keys of one filter and the filter may take.", NULL,
+							"Sets the maximum memory to be used for one filter and for collecting its keys.", NULL,
 							&joinfilter_memory, 32 * 1024, 64, MAX_KILOBYTES, PGC_USERSET, GUC_UNIT_KB, NULL, NULL, NULL);
-	DefineCustomBoolVariable("bloomfilter.join_filter_batches", "Asks filters for all rows of a page at once.",
-							 "Otherwise they are asked row by row, as a condition of the scan.",
+	DefineCustomBoolVariable("bloomfilter.join_filter_batches", "Tests all rows of a page at once in sequential scans.",
+							 "Otherwise rows are tested one by one, by a node above the scan.",
 							 &joinfilter_batches, true, PGC_USERSET, 0, NULL, NULL, NULL);
 	MarkGUCPrefixReserved("bloomfilter");
-	joinfilter_register_collector();
-	joinfilter_register_scan();
-	joinfilter_register_probe();
+	RegisterCustomScanMethods(&joinfilter_collect_methods);
+	RegisterCustomScanMethods(&joinfilter_scan_methods);
+	RegisterCustomScanMethods(&joinfilter_probe_methods);
 	previous_planner_hook = planner_hook;
 	planner_hook = joinfilter_planner;
 }

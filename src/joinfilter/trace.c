@@ -1,7 +1,7 @@
 /*
  * trace.c
- *		From a join down to the scans that its outer rows come from, and what may be on
- *		the way: see the rules at the head of plan.c.
+ *		Finds the scans that a column of a join's outer side comes from, as far as a
+ *		filter may be applied there: see the rules at the head of plan.c.
  */
 #include "../compat.h"
 
@@ -12,113 +12,17 @@
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
-#include "optimizer/tlist.h"
 #include "parser/parsetree.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 
+#include "nodes.h"
 #include "trace.h"
 
 /* ----------------------------------------------------------------
- * Looking at plans
+ * Volatile expressions
  * ----------------------------------------------------------------
  */
-
-/* All plans directly below a plan. */
-List *
-joinfilter_children(Plan *plan)
-{
-	List	   *children = NIL;
-
-	if (plan->lefttree != NULL)
-		children = lappend(children, plan->lefttree);
-	if (plan->righttree != NULL)
-		children = lappend(children, plan->righttree);
-	switch (nodeTag(plan))
-	{
-		case T_Append:
-			return list_concat(children, ((Append *) plan)->appendplans);
-		case T_MergeAppend:
-			return list_concat(children, ((MergeAppend *) plan)->mergeplans);
-		case T_SubqueryScan:
-			return lappend(children, ((SubqueryScan *) plan)->subplan);
-		case T_BitmapAnd:
-			return list_concat(children, ((BitmapAnd *) plan)->bitmapplans);
-		case T_BitmapOr:
-			return list_concat(children, ((BitmapOr *) plan)->bitmapplans);
-		case T_CustomScan:
-			return list_concat(children, ((CustomScan *) plan)->custom_plans);
-		default:
-			return children;
-	}
-}
-
-/* What a kind of node evaluates besides its target list and its quals; *known is false for kinds not listed. */
-static List *
-more_expressions(Plan *plan, bool *known)
-{
-	*known = true;
-	switch (nodeTag(plan))
-	{
-		case T_SeqScan:
-		case T_SubqueryScan:
-		case T_CteScan:
-		case T_WorkTableScan:
-		case T_NamedTuplestoreScan:
-		case T_Append:
-		case T_MergeAppend:
-		case T_Sort:
-		case T_IncrementalSort:
-		case T_Material:
-		case T_Hash:
-		case T_Agg:
-		case T_Group:
-		case T_Unique:
-		case T_SetOp:
-		case T_Gather:
-		case T_GatherMerge:
-		case T_BitmapAnd:
-		case T_BitmapOr:
-		case T_RecursiveUnion:
-		case T_ProjectSet:
-			return NIL;
-		case T_IndexScan:
-			return list_concat_copy(((IndexScan *) plan)->indexqual, ((IndexScan *) plan)->indexorderby);
-		case T_IndexOnlyScan:
-			return list_concat_copy(((IndexOnlyScan *) plan)->indexqual, ((IndexOnlyScan *) plan)->indexorderby);
-		case T_BitmapIndexScan:
-			return ((BitmapIndexScan *) plan)->indexqual;
-		case T_BitmapHeapScan:
-			return ((BitmapHeapScan *) plan)->bitmapqualorig;
-		case T_SampleScan:
-			return list_make1(((SampleScan *) plan)->tablesample);
-		case T_TidScan:
-			return ((TidScan *) plan)->tidquals;
-		case T_TidRangeScan:
-			return ((TidRangeScan *) plan)->tidrangequals;
-		case T_FunctionScan:
-			return ((FunctionScan *) plan)->functions;
-		case T_ValuesScan:
-			return ((ValuesScan *) plan)->values_lists;
-		case T_ForeignScan:
-			return ((ForeignScan *) plan)->fdw_exprs;
-		case T_Result:
-			return (List *) ((Result *) plan)->resconstantqual;
-		case T_NestLoop:
-			return ((Join *) plan)->joinqual;
-		case T_MergeJoin:
-			return list_concat_copy(((Join *) plan)->joinqual, ((MergeJoin *) plan)->mergeclauses);
-		case T_HashJoin:
-			return list_concat_copy(((Join *) plan)->joinqual, ((HashJoin *) plan)->hashclauses);
-		case T_Memoize:
-			return ((Memoize *) plan)->param_exprs;
-		case T_Limit:
-			return list_make2(((Limit *) plan)->limitOffset, ((Limit *) plan)->limitCount);
-		default:
-			*known = false;
-			return NIL;
-	}
-}
 
 static bool
 is_volatile_function(Oid function)
@@ -126,79 +30,125 @@ is_volatile_function(Oid function)
 	return OidIsValid(function) && func_volatile(function) == PROVOLATILE_VOLATILE;
 }
 
-/* Does an aggregate consist of volatile functions?  It is itself always called immutable. */
+/* Does an aggregate call volatile functions?  Its own entry in pg_proc always says immutable. */
 static bool
-has_volatile_aggregate(Node *node, void *context)
+is_volatile_aggregate(Oid aggregate)
 {
-	if (node == NULL)
-		return false;
-	if (IsA(node, Aggref))
-	{
-		HeapTuple	tuple = SearchSysCache1(AGGFNOID, ObjectIdGetDatum(((Aggref *) node)->aggfnoid));
-		bool		result = true;
+	HeapTuple	tuple = SearchSysCache1(AGGFNOID, ObjectIdGetDatum(aggregate));
+	Form_pg_aggregate form;
+	bool		result;
 
-		if (HeapTupleIsValid(tuple))
-		{
-			Form_pg_aggregate form = (Form_pg_aggregate) GETSTRUCT(tuple);
-
-			result = is_volatile_function(form->aggtransfn) || is_volatile_function(form->aggfinalfn) ||
-				is_volatile_function(form->aggcombinefn) || is_volatile_function(form->aggserialfn) ||
-				is_volatile_function(form->aggdeserialfn);
-			ReleaseSysCache(tuple);
-		}
-		if (result)
-			return true;
-	}
-	return expression_tree_walker(node, has_volatile_aggregate, context);
-}
-
-/* Does an expression have a subquery with something volatile in it? */
-static bool
-has_volatile_subplan(Node *node, PlannedStmt *stmt)
-{
-	if (node == NULL)
-		return false;
-	if (IsA(node, SubPlan) &&
-		joinfilter_tree_is_volatile(stmt, list_nth(stmt->subplans, ((SubPlan *) node)->plan_id - 1)))
+	if (!HeapTupleIsValid(tuple))
 		return true;
-	return expression_tree_walker(node, has_volatile_subplan, (void *) stmt);
+	form = (Form_pg_aggregate) GETSTRUCT(tuple);
+	result = is_volatile_function(form->aggtransfn) || is_volatile_function(form->aggfinalfn) ||
+		is_volatile_function(form->aggcombinefn) || is_volatile_function(form->aggserialfn) ||
+		is_volatile_function(form->aggdeserialfn);
+	ReleaseSysCache(tuple);
+	return result;
 }
 
-/* Does a node evaluate anything volatile, or is it of a kind that we do not know? */
+/* A search for the subquery that computes a parameter before it is needed. */
+typedef struct InitPlanSearch
+{
+	int			param;
+	int			plan_id;		/* 0 until it is found */
+} InitPlanSearch;
+
+static bool
+find_init_plan(Plan **link, void *context)
+{
+	InitPlanSearch *search = context;
+	ListCell   *cell;
+
+	if (*link == NULL)
+		return false;
+	foreach(cell, (*link)->initPlan)
+	{
+		SubPlan    *subplan = lfirst_node(SubPlan, cell);
+
+		if (list_member_int(subplan->setParam, search->param))
+		{
+			search->plan_id = subplan->plan_id;
+			return true;
+		}
+	}
+	return joinfilter_walk_children(*link, find_init_plan, context);
+}
+
+/*
+ * Is a parameter computed by a subquery that evaluates something volatile?  Without rows that
+ * need the parameter, the subquery is not executed.
+ */
+static bool
+is_volatile_param(PlannedStmt *stmt, const Param *param)
+{
+	InitPlanSearch search = {param->paramid};
+	ListCell   *cell;
+
+	if (param->paramkind != PARAM_EXEC)
+		return false;
+	find_init_plan(&stmt->planTree, &search);
+	foreach(cell, stmt->subplans)
+	{
+		if (search.plan_id == 0)
+			find_init_plan((Plan **) &lfirst(cell), &search);
+	}
+	return search.plan_id != 0 && joinfilter_tree_is_volatile(stmt, list_nth(stmt->subplans, search.plan_id - 1));
+}
+
+/* Does an expression contain a volatile aggregate, or a subquery that evaluates something volatile? */
+static bool
+has_volatile_part(Node *node, void *stmt)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, Aggref) && is_volatile_aggregate(((Aggref *) node)->aggfnoid))
+		return true;
+	if (IsA(node, Param) && is_volatile_param(stmt, (Param *) node))
+		return true;
+	if (IsA(node, SubPlan) &&
+		joinfilter_tree_is_volatile(stmt, list_nth(((PlannedStmt *) stmt)->subplans, ((SubPlan *) node)->plan_id - 1)))
+		return true;
+	return expression_tree_walker(node, has_volatile_part, stmt);
+}
+
+static bool
+is_volatile(PlannedStmt *stmt, void *expression)
+{
+	return contain_volatile_functions(expression) || has_volatile_part(expression, stmt);
+}
+
+/* Does a node itself evaluate anything volatile?  What is not known is taken to be volatile. */
 bool
 joinfilter_node_is_volatile(PlannedStmt *stmt, Plan *plan)
 {
-	bool		known;
-	List	   *more = more_expressions(plan, &known);
+	const NodeKind *kind = joinfilter_node_kind(plan);
 
-	return !known ||
-		(IsA(plan, Agg) && (has_volatile_aggregate((Node *) plan->targetlist, NULL) ||
-							has_volatile_aggregate((Node *) plan->qual, NULL))) ||
-		contain_volatile_functions((Node *) plan->targetlist) || has_volatile_subplan((Node *) plan->targetlist, stmt) ||
-		contain_volatile_functions((Node *) plan->qual) || has_volatile_subplan((Node *) plan->qual, stmt) ||
-		contain_volatile_functions((Node *) more) || has_volatile_subplan((Node *) more, stmt);
-}
-
-bool
-joinfilter_tree_is_volatile(PlannedStmt *stmt, Plan *plan)
-{
-	ListCell   *cell;
-
-	check_stack_depth();
-	if (plan == NULL)
-		return false;
-	if (joinfilter_node_is_volatile(stmt, plan))
+	if (kind->opaque || is_volatile(stmt, plan->targetlist) || is_volatile(stmt, plan->qual))
 		return true;
-
-	/* each process draws a sample of its own */
-	if (IsA(plan, SampleScan) && ((SampleScan *) plan)->tablesample->repeatable == NULL)
-		return true;
-	foreach(cell, joinfilter_children(plan))
+	for (int i = 0; i < lengthof(kind->expressions) && kind->expressions[i] != 0; i++)
 	{
-		if (joinfilter_tree_is_volatile(stmt, lfirst(cell)))
+		if (is_volatile(stmt, NODE_FIELD(Node *, plan, kind->expressions[i])))
 			return true;
 	}
 	return false;
+}
+
+static bool
+subtree_is_volatile(Plan **link, void *stmt)
+{
+	return joinfilter_tree_is_volatile(stmt, *link);
+}
+
+/* Does a plan evaluate anything volatile?  A sample without a seed differs from process to process. */
+bool
+joinfilter_tree_is_volatile(PlannedStmt *stmt, Plan *plan)
+{
+	return plan != NULL &&
+		(joinfilter_node_is_volatile(stmt, plan) ||
+		 (IsA(plan, SampleScan) && ((SampleScan *) plan)->tablesample->repeatable == NULL) ||
+		 joinfilter_walk_children(plan, subtree_is_volatile, stmt));
 }
 
 /* ----------------------------------------------------------------
@@ -206,183 +156,153 @@ joinfilter_tree_is_volatile(PlannedStmt *stmt, Plan *plan)
  * ----------------------------------------------------------------
  */
 
-/* The column of a plan, if it is one. */
-static Var *
-column_of(Plan *plan, AttrNumber number)
-{
-	TargetEntry *entry = get_tle_by_resno(plan->targetlist, number);
-
-	return entry != NULL && IsA(entry->expr, Var) ? (Var *) entry->expr : NULL;
-}
-
-/* Go on below a join, where a missing row makes no other difference than at the join. */
+/*
+ * Continue at the side of a join that the column comes from, if removing a row there
+ * removes only result rows that contain it.
+ */
 static void
-trace_join(Trace *way, Join *join, Var *column)
+trace_join(Trace *trace, Join *join, Var *column)
 {
 	bool		outer = column->varno == OUTER_VAR;
 
-	if (outer ? join->jointype != JOIN_INNER && join->jointype != JOIN_LEFT &&
-		join->jointype != JOIN_SEMI && join->jointype != JOIN_ANTI : join->jointype != JOIN_INNER)
+	if (join->jointype != JOIN_INNER &&
+		!(outer && (join->jointype == JOIN_LEFT || join->jointype == JOIN_SEMI || join->jointype == JOIN_ANTI)))
 		return;
 
 	/* the other side may be read less often, or not at all */
-	if (!joinfilter_tree_is_volatile(way->stmt, outer ? innerPlan(join) : outerPlan(join)))
-		joinfilter_trace(way, outer ? outerPlan(join) : innerPlan(join), column->varattno);
+	if (!joinfilter_tree_is_volatile(trace->stmt, outer ? innerPlan(join) : outerPlan(join)))
+		joinfilter_trace(trace, outer ? outerPlan(join) : innerPlan(join), column->varattno);
 }
 
 /*
- * Are rows grouped by a column, one of the first n of these?  Rows of one group
- * must be equal to the join, too: otherwise a filter could take some and leave others.
+ * Is a column among the first n grouping columns, and grouped by the join's equality?
+ * Otherwise a group could contain keys that are different to the join, and a filter
+ * would remove only some of its rows.
  */
 static bool
-is_grouped_by(const Trace *way, AttrNumber column, int n, const AttrNumber *columns, const Oid *operators, const Oid *collations)
+is_grouped_by(const Trace *trace, AttrNumber column, int n, const AttrNumber *columns, const Oid *operators, const Oid *collations)
 {
 	for (int i = 0; i < n; i++)
 	{
 		if (columns[i] == column)
-			return collations[i] == way->collation && equality_ops_are_compatible(operators[i], way->operator);
+			return collations[i] == trace->collation && equality_ops_are_compatible(operators[i], trace->operator);
 	}
 	return false;
 }
 
-/* Is a column in every grouping set of an aggregation?  A set consists of the first columns, as many as it has members. */
+/* Is a column in every grouping set of an aggregation?  A set of n columns consists of the first n. */
 static bool
-is_in_all_sets(const Trace *way, AttrNumber column, const Agg *agg)
+is_in_all_sets(const Trace *trace, AttrNumber column, const Agg *agg)
 {
 	int			n = agg->numCols;
 	ListCell   *cell;
 
 	foreach(cell, agg->groupingSets)
 		n = Min(n, list_length(lfirst(cell)));
-	if (!is_grouped_by(way, column, n, agg->grpColIdx, agg->grpOperators, agg->grpCollations))
+	if (!is_grouped_by(trace, column, n, agg->grpColIdx, agg->grpOperators, agg->grpCollations))
 		return false;
 	foreach(cell, agg->chain)
 	{
-		if (!is_in_all_sets(way, column, lfirst_node(Agg, cell)))
+		if (!is_in_all_sets(trace, column, lfirst_node(Agg, cell)))
 			return false;
 	}
 	return true;
 }
 
 /*
- * Is all that a group shows in each of its rows?  A filter may take some rows of a
- * group and leave others: it may not be there yet for the first ones, be switched
- * off before the last, or not reach all children of an Append.  The join drops such
- * a group like a whole one, but what is computed before could fail on it: a division
- * by count(*) - 1, say.  Partial results of aggregates nobody looks into.
+ * Continue below a node that groups rows by the column.
+ *
+ * A filter can remove some rows of a group and keep others: it may not be complete when the
+ * first ones are read, be switched off before the last, or not reach all children of an
+ * Append.  The join discards such a group like a complete one, but an expression over
+ * an aggregate could raise an error for it before, such as a division by count(*) - 1.
+ * So nothing that the node returns may depend on more than one row of a group.  Partial
+ * aggregates are allowed, because no expression reads them.
  */
-static bool
-groups_show_rows(Plan *plan)
-{
-	if (IsA(plan, Agg))
-		return DO_AGGSPLIT_SKIPFINAL(((Agg *) plan)->aggsplit) ||
-			!(contain_agg_clause((Node *) plan->targetlist) || contain_agg_clause((Node *) plan->qual));
-	if (IsA(plan, Unique))
-		return ((Unique *) plan)->numCols == list_length(plan->targetlist);
-	return true;
-}
-
-/* Go on below a node that makes groups of rows: all rows of a group have the column, or none. */
 static void
-trace_groups(Trace *way, Plan *plan, Var *column)
+trace_group(Trace *trace, Plan *plan, Var *column)
 {
 	AttrNumber	number = column->varattno;
-	bool		grouped = false;
+	bool		grouped;
 
-	if (column->varno != OUTER_VAR || !groups_show_rows(plan))
+	if (column->varno != OUTER_VAR)
 		return;
 	if (IsA(plan, Agg))
-		grouped = is_in_all_sets(way, number, (Agg *) plan);
-	else if (IsA(plan, Group))
-	{
-		const Group *group = (Group *) plan;
-
-		grouped = is_grouped_by(way, number, group->numCols, group->grpColIdx, group->grpOperators, group->grpCollations);
-	}
+		grouped = (DO_AGGSPLIT_SKIPFINAL(((Agg *) plan)->aggsplit) ||
+				   !(contain_agg_clause((Node *) plan->targetlist) || contain_agg_clause((Node *) plan->qual))) &&
+			is_in_all_sets(trace, number, (Agg *) plan);
 	else if (IsA(plan, Unique))
 	{
 		const Unique *unique = (Unique *) plan;
 
-		grouped = is_grouped_by(way, number, unique->numCols, unique->uniqColIdx, unique->uniqOperators, unique->uniqCollations);
+		grouped = unique->numCols == list_length(plan->targetlist) &&
+			is_grouped_by(trace, number, unique->numCols, unique->uniqColIdx, unique->uniqOperators, unique->uniqCollations);
+	}
+	else
+	{
+		const Group *group = castNode(Group, plan);
+
+		grouped = is_grouped_by(trace, number, group->numCols, group->grpColIdx, group->grpOperators, group->grpCollations);
 	}
 	if (!grouped)
 		return;
-	way->rows = Max(way->rows, outerPlan(plan)->plan_rows);
-	joinfilter_trace(way, outerPlan(plan), number);
+	trace->rows = Max(trace->rows, outerPlan(plan)->plan_rows);
+	joinfilter_trace(trace, outerPlan(plan), number);
 }
 
-/* Add the scans that this column of a plan comes from, as far as they can be reached. */
+/* Add the scans that a column of a plan comes from to the trace, as far as a filter may be applied there. */
 void
-joinfilter_trace(Trace *way, Plan *plan, AttrNumber number)
+joinfilter_trace(Trace *trace, Plan *plan, AttrNumber resno)
 {
-	Var		   *column = column_of(plan, number);
+	const NodeKind *kind = joinfilter_node_kind(plan);
+	TargetEntry *entry = get_tle_by_resno(plan->targetlist, resno);
+	Var		   *column = entry != NULL ? (Var *) entry->expr : NULL;
 	ListCell   *cell;
 
 	check_stack_depth();
-	if (column == NULL || joinfilter_node_is_volatile(way->stmt, plan))
-		return;
 
 	/*
-	 * an Append talks to an asynchronous scan directly: there is no room
-	 * between them
+	 * An Append calls an asynchronous scan directly, so no node can be put
+	 * between them.
 	 */
-	if (plan->async_capable)
+	if (column == NULL || !IsA(column, Var) || plan->async_capable || joinfilter_node_is_volatile(trace->stmt, plan))
 		return;
-	switch (nodeTag(plan))
+	switch (kind->path)
 	{
-		case T_SeqScan:
-		case T_SampleScan:
-		case T_IndexScan:
-		case T_IndexOnlyScan:
-		case T_BitmapHeapScan:
-		case T_TidScan:
-		case T_TidRangeScan:
-		case T_ForeignScan:
+		case PATH_NONE:
+			break;
+		case PATH_SCAN:
 			if (((Scan *) plan)->scanrelid > 0 && column->varattno != 0)
 			{
 				Source	   *source = palloc(sizeof(Source));
 
-				*source = (Source) {plan, number, column};
-				way->sources = lappend(way->sources, source);
+				*source = (Source) {plan, resno, column};
+				trace->sources = lappend(trace->sources, source);
 			}
 			break;
-		case T_SubqueryScan:
-			if (column->varattno > 0)
-				joinfilter_trace(way, ((SubqueryScan *) plan)->subplan, column->varattno);
-			break;
-		case T_Append:
-			foreach(cell, ((Append *) plan)->appendplans)
-				joinfilter_trace(way, lfirst(cell), number);
-			break;
-		case T_MergeAppend:
-			foreach(cell, ((MergeAppend *) plan)->mergeplans)
-				joinfilter_trace(way, lfirst(cell), number);
-			break;
-		case T_NestLoop:
-		case T_MergeJoin:
-		case T_HashJoin:
-			trace_join(way, (Join *) plan, column);
-			break;
-		case T_Agg:
-		case T_Group:
-		case T_Unique:
-			trace_groups(way, plan, column);
-			break;
-		case T_Hash:
-		case T_Sort:
-		case T_IncrementalSort:
-		case T_Material:
-		case T_Memoize:
-		case T_Result:
+		case PATH_OUTER:
 
 			/*
-			 * keys that differ between processes must not make a table that
-			 * they share
+			 * Processes of a Parallel Hash share one hash table, but each may
+			 * have a filter of its own: the table would depend on which
+			 * process read a row.
 			 */
 			if (column->varno == OUTER_VAR && outerPlan(plan) != NULL && !(IsA(plan, Hash) && plan->parallel_aware))
-				joinfilter_trace(way, outerPlan(plan), column->varattno);
+				joinfilter_trace(trace, outerPlan(plan), column->varattno);
 			break;
-		default:
+		case PATH_SUBQUERY:
+			if (column->varattno > 0)
+				joinfilter_trace(trace, NODE_FIELD(Plan *, plan, kind->child), column->varattno);
+			break;
+		case PATH_APPEND:
+			foreach(cell, NODE_FIELD(List *, plan, kind->children))
+				joinfilter_trace(trace, lfirst(cell), resno);
+			break;
+		case PATH_JOIN:
+			trace_join(trace, (Join *) plan, column);
+			break;
+		case PATH_GROUP:
+			trace_group(trace, plan, column);
 			break;
 	}
 }

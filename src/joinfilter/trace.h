@@ -1,6 +1,6 @@
 /*
  * trace.h
- *		From a join down to the scans that its outer rows come from.
+ *		Finds the scans that a column of a join's outer side comes from.
  */
 #ifndef BF_TRACE_H
 #define BF_TRACE_H
@@ -9,27 +9,27 @@
 
 #include "nodes/plannodes.h"
 
-/* A scan where a column of a join's outer side comes from, and the column there. */
+/* A scan that a traced column comes from, and the column there. */
 typedef struct Source
 {
 	Plan	   *scan;
-	AttrNumber	number;			/* in the target list of the scan */
+	AttrNumber	resno;			/* in the scan's target list */
 	Var		   *column;
 } Source;
 
-/* The way from a column of a join's outer side down to the scans where it comes from. */
+/* The key to trace, and the result. */
 typedef struct Trace
 {
 	PlannedStmt *stmt;
-	Oid			operator;		/* what the join takes for equal */
+	Oid			operator;		/* the join's equality operator */
 	Oid			collation;
-	double		rows;			/* the most that were grouped on the way */
+	double		rows;			/* largest estimated input of a grouping node
+								 * on the path */
 	List	   *sources;
 } Trace;
 
-extern List *joinfilter_children(Plan *plan);
 extern bool joinfilter_node_is_volatile(PlannedStmt *stmt, Plan *plan);
 extern bool joinfilter_tree_is_volatile(PlannedStmt *stmt, Plan *plan);
-extern void joinfilter_trace(Trace *way, Plan *plan, AttrNumber number);
+extern void joinfilter_trace(Trace *trace, Plan *plan, AttrNumber resno);
 
 #endif							/* BF_TRACE_H */

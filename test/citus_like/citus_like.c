@@ -1,17 +1,17 @@
 /*
  * citus_like.c
- *		Two aggregates that run another aggregate in two halves, as Citus does.
+ *		Two aggregates that run another aggregate in two steps, as Citus does.
  *
  * worker_partial(aggregate, arguments) runs the transition function of another
  * aggregate and returns its state as text; coord_combine(aggregate, text, type)
- * reads such texts, combines the states and finishes them.  What makes this
- * unlike PostgreSQL's own nodeAgg, and is the point of the test:
+ * reads such texts, combines the states and finishes them.  This test is about
+ * the differences from PostgreSQL's nodeAgg.c:
  *
  * - every call has a new FmgrInfo: fn_expr is not set, fn_extra is lost;
- * - AggGetAggref() tells of the outer aggregate, with other arguments;
+ * - AggGetAggref() returns the outer aggregate, which has other arguments;
  * - several arguments come as one record;
- * - a state travels by the output and input functions of its type, not by
- *   those of the aggregate for that purpose.
+ * - a state is sent by the output and input functions of its type, not by the
+ *   serialization functions of the aggregate.
  */
 #include "postgres.h"
 
@@ -28,7 +28,7 @@
 
 PG_MODULE_MAGIC;
 
-/* The state of the outer aggregate: that of the inner one. */
+/* The state of the outer aggregate, which holds that of the inner one. */
 typedef struct Inner
 {
 	FormData_pg_aggregate aggregate;
@@ -47,7 +47,7 @@ aggregate_context(FunctionCallInfo fcinfo)
 	return context;
 }
 
-/* The state that came with the call, or a new one for the aggregate named in it. */
+/* The state passed to the call, or a new one for the aggregate that it names. */
 static Inner *
 get_inner(FunctionCallInfo fcinfo)
 {
@@ -63,15 +63,15 @@ get_inner(FunctionCallInfo fcinfo)
 	inner->aggregate = *(Form_pg_aggregate) GETSTRUCT(tuple);
 	ReleaseSysCache(tuple);
 	if (inner->aggregate.aggtranstype == INTERNALOID || !OidIsValid(inner->aggregate.aggcombinefn))
-		elog(ERROR, "an aggregate like this is not run in two halves");
+		elog(ERROR, "this aggregate is not run in two steps");
 	get_typlenbyval(inner->aggregate.aggtranstype, &inner->length, &inner->by_value);
 	inner->state.isnull = true;
 	return inner;
 }
 
 /*
- * Call a function that is not strict, with the state as its first argument, and
- * keep what it returns as the new state, by the rules of nodeAgg.
+ * Call a function that is not strict with the state as its first argument, and keep
+ * its result as the new state, by the rules of nodeAgg.c.
  */
 static void
 advance(FunctionCallInfo fcinfo, Inner *inner, Oid function, int nargs, const NullableDatum *args)

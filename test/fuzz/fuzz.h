@@ -1,6 +1,6 @@
 /*
  * fuzz.h
- *		What all fuzz targets share: reading the input, reporting a finding.
+ *		Shared by all fuzz targets: reading the input, reporting a finding.
  */
 #ifndef FUZZ_H
 #define FUZZ_H
@@ -9,7 +9,7 @@
 #include "core/mutable.h"
 #include "core/query.h"
 
-/* A wrong answer is reported like a crash. */
+/* A wrong result is reported like a crash. */
 #define CHECK(condition, ...) \
 	do { \
 		if (!(condition)) \
@@ -28,7 +28,7 @@
  * ----------------------------------------------------------------
  */
 
-/* The rest of the input.  Beyond its end there are zeros. */
+/* The rest of the input.  Reading beyond its end gives zeros. */
 typedef struct Input
 {
 	const uint8_t *at;
@@ -54,12 +54,12 @@ take_bytes(Input *input, unsigned n)
 	return value;
 }
 
-/* A hash of a kind that the input chooses, and those that follow it. */
+/* A hash of a kind that the input chooses, and its successors. */
 typedef struct HashRun
 {
 	unsigned	kind;
 	uint64_t	first;
-	bf_table	table;			/* for those that are made to collide */
+	bf_table	table;			/* for hashes that collide */
 } HashRun;
 
 /* The smallest hash with this number. */
@@ -91,15 +91,15 @@ hash_at(const HashRun *run, uint64_t i)
 	{
 		case 0:
 		case 1:
-			return bf_mix64(n + 1); /* as good as any */
+			return bf_mix64(n + 1); /* random */
 		case 3:
 			return ~n;
 		case 4:
-			return n << 56 | n; /* few upper bits, all over the range */
+			return n << 56 | n; /* few upper bits, over the whole range */
 		case 5:
 			if (run->table.buckets == 0)
 				return n << 48;
-			/* numbers that are neighbours: one bucket, until it is left */
+			/* adjacent numbers: one bucket, as long as they fit */
 			return hash_of_number(run->table, n);
 		case 6:
 			if (run->table.buckets == 0)

@@ -1,15 +1,15 @@
 /*
  * fuzz_bloom.c
- *		The mutable Bloom filter against a plain array of hashes.
+ *		The mutable Bloom filter, compared with a plain array of hashes.
  *
  * The input is a filter's parameters and a sequence of operations on it, or on
- * three states of an aggregate.  No key may ever be missing, but for those that a
- * rotating filter may have forgotten; a filter that is a list has no others; all
- * bytes are valid; and if there is one layer, the same keys in another order make
- * the same bytes.
+ * three states of an aggregate.  No key may be missing, except those that a
+ * rotating filter may have forgotten.  A filter that is a list has no other keys.  All
+ * bytes are valid.  With one layer, the same keys in another order give the same
+ * bytes.
  *
  * An operation can be made to fail at any allocation or poll, like a query that is
- * cancelled.  The filter must then be what it was before.
+ * canceled.  The filter must then be unchanged.
  */
 #include "fuzz.h"
 
@@ -21,14 +21,14 @@
 /* Hashes up to which the state of a parallel aggregate stays a list. */
 #define PARTIAL_LIST		(BF_MAX_LIST < 1024 * 1024 ? BF_MAX_LIST : 1024 * 1024)
 
-/* A filter that is being filled, and what it has to hold. */
+/* A filter that is being filled, and the keys that it must hold. */
 typedef struct Subject
 {
 	bf_mutable	filter;
 	uint64_t	added[MOST_KEYS];
 	size_t		n;
-	bool		exact;			/* the parameters and the keys tell all about
-								 * it */
+	bool		exact;			/* determined by the parameters and the
+								 * keys */
 } Subject;
 
 typedef struct Parameters
@@ -76,7 +76,7 @@ take_parameters(Input *input)
 	}
 }
 
-/* Begin an empty filter or state. */
+/* Start an empty filter or state. */
 static void
 start(void *arg)
 {
@@ -146,7 +146,7 @@ was_added(size_t distinct, uint64_t hash)
 	return bsearch(&hash, sorted_keys, distinct, sizeof(uint64_t), compare_hashes) != NULL;
 }
 
-/* Are the bytes valid, and hold what they should? */
+/* Check that the bytes are valid and hold the right keys. */
 static void
 check_bytes(const Subject *subject, Bytes bytes)
 {
@@ -163,13 +163,13 @@ check_bytes(const Subject *subject, Bytes bytes)
 		lines |= filter.layer[i].form == BF_FORM_LINES;
 		listed += filter.layer[i].count;
 		for (uint32_t j = 0; j < filter.layer[i].count && subject->exact; j++)
-			CHECK(was_added(distinct, bf_load64(filter.layer[i].data + (size_t) j * 8)), "a key that nobody added");
+			CHECK(was_added(distinct, bf_load64(filter.layer[i].data + (size_t) j * 8)), "a key that was not added");
 	}
 	CHECK(!subject->exact || lines || filter.header.max_layers > 0 || (listed >= distinct && listed <= subject->n),
 		  "%lu of %zu keys", listed, distinct);
 }
 
-/* The same for the filter as it is now. */
+/* The same for the current filter. */
 static void
 check_flat(Subject *subject)
 {
@@ -180,7 +180,7 @@ check_flat(Subject *subject)
 	bytes_free(bytes);
 }
 
-/* Ask the filter for all keys. */
+/* Test the filter for all keys. */
 static void
 check_keys(Subject *subject)
 {
@@ -188,7 +188,7 @@ check_keys(Subject *subject)
 	{
 		Operation	operation = {.filter = &subject->filter, .hashes = &subject->added[i]};
 
-		/* what is pending may make it too large */
+		/* pending keys may make it too large */
 		CHECK(host_run(ask, &operation, 0) != HOST_DONE || operation.answer, "key %zu of %zu is missing", i, subject->n);
 	}
 }
@@ -198,7 +198,7 @@ check_keys(Subject *subject)
  * ----------------------------------------------------------------
  */
 
-/* After an operation that failed.  The state of an aggregate is gone with its query. */
+/* After an operation that failed.  The state of an aggregate ends with its query. */
 static void
 after_failure(Subject *subject)
 {
@@ -235,7 +235,7 @@ run_add(Input *input, Subject *subject, bool faults, bool one)
 		return;
 	for (size_t i = 0; i < n; i++)
 		hashes[i] = hash_at(&run_of, i);
-	/* not always: to write a filter brings it into order */
+	/* not always: writing a filter sorts it */
 	if (!parameters.aggregate && !faults && n % 2 == 1)
 		before = flat(&subject->filter);
 	if (before.bytes != NULL)
@@ -246,7 +246,7 @@ run_add(Input *input, Subject *subject, bool faults, bool one)
 		outcome = faults && fault % 4 == 0 ? change_step_by_step(&operation, MOST_STEPS) : host_run(change, &operation, fault);
 	if (outcome != HOST_DONE)
 		after_failure(subject);
-	/* try again, as one would */
+	/* try again */
 	if (outcome == HOST_FAULT && !dead && (run_of.kind & 8) != 0)
 		outcome = host_run(change, &operation, 0);
 	if (outcome == HOST_DONE)
@@ -282,7 +282,7 @@ run_merge(Input *input, Subject *subject, Subject *other, bool faults)
  * ----------------------------------------------------------------
  */
 
-/* Combine two filters; what comes out may become the first of them. */
+/* Combine two filters; the result may replace the first of them. */
 static void
 run_sets(Input *input, Subject *subject, Subject *other)
 {
@@ -337,7 +337,7 @@ run_sets(Input *input, Subject *subject, Subject *other)
 	result.exact = false;
 	if (!intersecting && parameters.max_layers == 0 && (which & 8) != 0)
 	{
-		/* go on with it: its shapes are not those of the parameters */
+		/* continue with it: its shapes are not those of the parameters */
 		bf_mutable_free(&subject->filter);
 		*subject = result;
 	}
@@ -382,15 +382,15 @@ check_order(Subject *subject)
 	{
 		second = result_of(&again);
 		CHECK(second.bytes == NULL || second.bytes[5] != 1 || bytes_equal(first, second),
-			  "the same keys in another order make other bytes");
+			  "the same keys in another order give different bytes");
 	}
 	bf_mutable_free(&again.filter);
 }
 
 /*
- * Spread the keys over the states of several processes, each a list of hashes for
- * as long as `list_bound` allows, and merge these.  If all are lists, that is as
- * good as if one process had seen all keys.
+ * Distribute the keys over the states of several processes, each a list of hashes up
+ * to `list_bound`, and merge the states.  If all are lists, the result is the same as
+ * that of one process.
  */
 static void
 check_parts(Subject *subject, unsigned parts, uint32_t list_bound)
@@ -430,7 +430,7 @@ check_parts(Subject *subject, unsigned parts, uint32_t list_bound)
 	merged = result_of(&whole);
 	CHECK(merged.bytes == NULL || all.bytes == NULL || !subject->exact ||
 		  (parameters.capacity > 0 && distinct > parameters.capacity) ||
-		  distinct > list_bound || bytes_equal(merged, all), "parts make other bytes");
+		  distinct > list_bound || bytes_equal(merged, all), "parts give different bytes");
 	bf_mutable_free(&whole.filter);
 }
 

@@ -1,15 +1,15 @@
 /*
  * fuzz_cuckoo.c
- *		The mutable cuckoo filter against a plain table of counters.
+ *		The mutable cuckoo filter, compared with a plain table of counters.
  *
  * The input is a filter's parameters and a sequence of operations on three
- * filters, or on three states of an aggregate.  What a filter holds is known
- * exactly: the copies of each number, 255 meaning that many or more.  So every
- * answer is checked, on top of the bytes being valid, and the bytes of what was
- * finished or merged do not depend on the order of the keys.
+ * filters, or on three states of an aggregate.  The contents of a filter are known
+ * exactly: the copies of each number, where 255 means 255 or more.  So every result
+ * is checked.  All bytes must be valid, and those of a finished or merged filter must
+ * not depend on the order of the keys.
  *
  * An operation can be made to fail at any allocation or poll, like a query that is
- * cancelled.  The filter must then be what it was before.
+ * canceled.  The filter must then be unchanged.
  */
 #include "fuzz.h"
 
@@ -23,12 +23,12 @@
  * ----------------------------------------------------------------
  */
 
-#define PLACES	4096			/* a power of two, larger than there are keys */
+#define PLACES	4096			/* a power of two, larger than the number of keys */
 
 typedef struct Counter
 {
 	uint64_t	number;
-	uint16_t	copies;			/* 0: none, but the place is taken */
+	uint16_t	copies;			/* 0: none, but the place is in use */
 	bool		taken;
 } Counter;
 
@@ -117,9 +117,9 @@ typedef struct Subject
 	bf_mutable	filter;
 	Counters	counters;
 	uint64_t	capacity;
-	uint64_t	added[MOST_KEYS];	/* hashes, in their order */
+	uint64_t	added[MOST_KEYS];	/* hashes, in order of arrival */
 	size_t		n;
-	bool		exact;			/* `added` tells all */
+	bool		exact;			/* determined by `added` */
 } Subject;
 
 typedef struct Parameters
@@ -194,7 +194,7 @@ table_of(const Subject *subject)
 	return subject->filter.cuckoo.table;
 }
 
-/* The state of an aggregate may have gone over from hashes to numbers. */
+/* The state of an aggregate may have changed from hashes to numbers. */
 static void
 follow_range(Subject *subject)
 {
@@ -212,7 +212,7 @@ follow_range(Subject *subject)
  * ----------------------------------------------------------------
  */
 
-/* Are the bytes valid, and hold what they should? */
+/* Check that the bytes are valid and hold the right numbers. */
 static void
 check_bytes(const Counters *counters, Bytes bytes)
 {
@@ -238,23 +238,23 @@ check_bytes(const Counters *counters, Bytes bytes)
 		uint64_t	hash = bf_mix64(i);
 
 		CHECK(bf_filter_contains(&filter, hash) == (counter_at(&wanted, bf_table_number(layer->table, hash))->copies > 0),
-			  "wrong answer for %lu", hash);
+			  "wrong result for %lu", hash);
 	}
 }
 
-/* Ask the filter for one key. */
+/* Test the filter for one key. */
 static void
 check_answer(Subject *subject, uint64_t hash)
 {
 	Operation	operation = {.filter = &subject->filter, .hashes = &hash};
 
-	CHECK(host_run(ask, &operation, 0) == HOST_DONE, "asking failed");
+	CHECK(host_run(ask, &operation, 0) == HOST_DONE, "the test for a key failed");
 	follow_range(subject);
 	CHECK(operation.answer == (counter_at(&subject->counters, bf_table_number(table_of(subject), hash))->copies > 0),
-		  "wrong answer for %lu", hash);
+		  "wrong result for %lu", hash);
 }
 
-/* For all that was ever added, and for others. */
+/* For all keys ever added, and for others. */
 static void
 check_answers(Subject *subject)
 {
@@ -264,7 +264,7 @@ check_answers(Subject *subject)
 		check_answer(subject, bf_mix64(i));
 }
 
-/* The bytes as they are now; none if they are too many. */
+/* The current bytes; NULL if they are too many. */
 static Bytes
 check_flat(Subject *subject)
 {
@@ -276,7 +276,7 @@ check_flat(Subject *subject)
 	return bytes;
 }
 
-/* After an operation that failed.  The state of an aggregate is gone with its query. */
+/* After an operation that failed.  The state of an aggregate ends with its query. */
 static void
 after_failure(Subject *subject)
 {
@@ -301,7 +301,7 @@ add_to_state(void *arg)
 		bf_cuckoo_add(&operation->filter->cuckoo, operation->hashes[i]);
 }
 
-/* Change a filter, whole or not at all. */
+/* Change a filter, all or nothing. */
 static bool
 run_change(Subject *subject, bf_change what, const uint64_t *hashes, size_t n, uint8_t fault)
 {
@@ -310,7 +310,7 @@ run_change(Subject *subject, bf_change what, const uint64_t *hashes, size_t n, u
 	Bytes		before = {NULL, 0};
 	bool		is_void = false;
 
-	/* not always: to write a filter brings it into order */
+	/* not always: writing a filter sorts it */
 	if (!parameters.aggregate && fault == 0 && n > 1 && n % 2 == 0)
 		before = flat(&subject->filter);
 	if (before.bytes != NULL)
@@ -359,7 +359,7 @@ run_add(Input *input, Subject *subject, uint8_t code, bool faults)
 		return;
 	for (size_t i = 0; i < n; i++)
 		hashes[i] = hash_at(&run_of, repeat ? 0 : i);
-	/* one by one, or all at once */
+	/* one by one, or all in one call */
 	for (size_t i = 0, size; i < n && !dead; i += size)
 	{
 		size = (code & 16) != 0 || parameters.aggregate ? n : 1;
@@ -369,7 +369,7 @@ run_add(Input *input, Subject *subject, uint8_t code, bool faults)
 	}
 }
 
-/* Remove keys that were added, and with `absent` others. */
+/* Remove keys that were added and, with `absent`, others. */
 static void
 run_remove(Input *input, Subject *subject, bool absent, bool faults)
 {
@@ -392,7 +392,7 @@ sort(void *arg)
 	bf_cuckoo_sort(&((Operation *) arg)->filter->cuckoo);
 }
 
-/* Bytes that forget the order stay as they are. */
+/* Bytes in canonical form do not change when they are sorted again. */
 static void
 run_sort(Subject *subject, uint8_t fault)
 {
@@ -411,7 +411,7 @@ run_sort(Subject *subject, uint8_t fault)
 	CHECK(once.bytes == NULL || bytes_equal(once, check_flat(subject)), "sorting again changes the bytes");
 }
 
-/* Merge one filter or state into another.  Whoever fails there is not used again. */
+/* Merge one filter or state into another.  If that fails, it is not used again. */
 static void
 run_merge(Subject *subject, Subject *other, uint8_t fault)
 {
@@ -434,8 +434,8 @@ run_merge(Subject *subject, Subject *other, uint8_t fault)
 }
 
 /*
- * The sum of two filters, or their difference, in a form without order.  None if it
- * would be too large, or is cut short by a fault.
+ * The sum or the difference of two filters, in canonical form.  NULL if it would be
+ * too large, or if it was made to fail.
  */
 static Bytes
 combined(Bytes left, Bytes right, void (*combine) (void *), uint8_t fault, bool *possible)
@@ -465,7 +465,7 @@ sum_of(Bytes left, Bytes right)
 	return combined(left, right, unite, 0, &possible);
 }
 
-/* Take counters off others in the same range.  False if they are not there. */
+/* Subtract counters from others in the same range.  False if there are too few. */
 static bool
 count_less(Counters *from, const Counters *less)
 {
@@ -486,7 +486,7 @@ count_less(Counters *from, const Counters *less)
 	return true;
 }
 
-/* Are the same numbers there, as often? */
+/* Tests whether both have the same numbers with the same copies. */
 static bool
 same_counts(Counters *a, Counters *b)
 {
@@ -499,8 +499,8 @@ same_counts(Counters *a, Counters *b)
 }
 
 /*
- * Subtract one filter from another, where it is contained and where not; and from
- * their sum, which gives the other back.
+ * Subtract one filter from another, whether or not it is contained, and from their
+ * sum, which gives the other one.
  */
 static void
 check_difference(Subject *subject, Subject *other, uint8_t fault)
@@ -542,18 +542,18 @@ check_difference(Subject *subject, Subject *other, uint8_t fault)
 	check_bytes(&left, rest);
 
 	/*
-	 * in a table of the same size the bytes are those of the same multiset in
-	 * order
+	 * in a table of the same size, the bytes are the canonical form of the
+	 * same multiset
 	 */
 	open_valid(&was, a, BF_KIND_CUCKOO);
 	open_valid(&is, rest, BF_KIND_CUCKOO);
 	if (was.layer[0].capacity != is.layer[0].capacity || !same_counts(&left, &own))
 		return;
 	sorted = combined(a, a, sort, 0, &possible);
-	CHECK(subject->n + other->n > BF_MAX_LIST || bytes_equal(sorted, rest), "the sum less a part makes other bytes");
+	CHECK(subject->n + other->n > BF_MAX_LIST || bytes_equal(sorted, rest), "the sum minus a part gives different bytes");
 }
 
-/* Merge both ways. */
+/* Merge in both orders. */
 static void
 check_sum(Subject *subject, Subject *other)
 {
@@ -569,7 +569,7 @@ check_sum(Subject *subject, Subject *other)
 	count_all(&sum, &other->counters, table_of(subject));
 	check_bytes(&sum, one);
 	check_bytes(&sum, two);
-	/* keys past this bound are not sorted, so that their order shows */
+	/* keys beyond this bound are not sorted, so that their order matters */
 	CHECK(subject->n + other->n > BF_MAX_LIST || bytes_equal(one, two), "a merge depends on the order");
 }
 
@@ -609,7 +609,7 @@ check_order(Subject *subject)
 	{
 		second = finished(&again);
 		CHECK(second.bytes == NULL || subject->n > BF_MAX_LIST || bytes_equal(first, second),
-			  "the same keys in another order make other bytes");
+			  "the same keys in another order give different bytes");
 	}
 	bf_mutable_free(&again.filter);
 }

@@ -2,14 +2,14 @@
  * fuzz_format.c
  *		Any bytes as a filter.
  *
- * Every byte string is a usable filter or an error.  What bf_filter_open takes
- * must be safe to probe; what bf_filter_validate takes must give the right
- * answers from every function that reads filters, must be written back to the
- * same bytes, and must serve as the beginning of a larger filter.
+ * Every byte string is a usable filter or an error.  A filter that bf_filter_open
+ * accepts must be safe to probe.  For one that bf_filter_validate accepts, every
+ * function that reads filters must return correct results; it must be written back to
+ * the same bytes, and keys can be added to it.
  *
- * Input that begins like a filter is taken as it is.  Other input describes one,
- * which is then written, and damaged at a few places: so that also filters with
- * a consistent size, sorted lists and proper tables are met often.
+ * Input that begins like a filter is used directly.  Other input describes a filter,
+ * which is then written, and damaged in a few places.  Therefore filters with a
+ * consistent size, sorted lists and correct tables are frequent.
  */
 #include <math.h>
 
@@ -139,7 +139,7 @@ fill_layer(Input *input, bf_layer *layer)
 	}
 }
 
-/* Write what the input describes, and damage it; none if it is too large. */
+/* Write the filter that the input describes, and damage it; NULL if it is too large. */
 static Bytes
 build_bytes(Input *input)
 {
@@ -178,7 +178,7 @@ build_bytes(Input *input)
 }
 
 /* ----------------------------------------------------------------
- * Reading: the documentation, word by word
+ * Reading, exactly as documented
  * ----------------------------------------------------------------
  */
 
@@ -196,7 +196,7 @@ naive_slot(const bf_layer *layer, uint64_t slot)
 	return value;
 }
 
-/* How often is a number in the table? */
+/* Count a number in the table. */
 static unsigned
 naive_in_table(const bf_layer *layer, uint64_t number)
 {
@@ -287,7 +287,7 @@ naive_contains(const bf_filter *filter, uint64_t hash)
 
 #define PROBES	40
 
-/* Some hashes to ask for: of keys that are there, of their neighbours, of others. */
+/* Some hashes to test: of present keys, adjacent ones, and others. */
 static void
 choose_probes(const bf_filter *filter, uint64_t seed, uint64_t *hashes)
 {
@@ -330,23 +330,23 @@ check_answers(const bf_filter *filter, Bytes bytes, uint64_t seed, bool valid)
 		if (!valid)
 			continue;
 		CHECK(there == there_far, "contains_pieces differs for %lu", hashes[i]);
-		CHECK(there == naive_contains(filter, hashes[i]), "wrong answer for %lu", hashes[i]);
+		CHECK(there == naive_contains(filter, hashes[i]), "wrong result for %lu", hashes[i]);
 	}
 
-	/* what the size tells */
+	/* from the size alone */
 	if (!bf_filter_of_size(&far, test_host, bytes.n) || !valid)
 		return;
 	CHECK(far.header.kind == filter->header.kind && filter->layers == 1 &&
 		  far.header.class.code == filter->header.class.code && far.header.class.scheme == filter->header.class.scheme &&
 		  filter->layer[0].form == BF_FORM_LINES && bf_shape_equal(far.layer[0].shape, filter->layer[0].shape) &&
-		  far.layer[0].offset == filter->layer[0].offset, "the size tells another filter");
+		  far.layer[0].offset == filter->layer[0].offset, "the size gives a different filter");
 	for (unsigned i = 0; i < PROBES; i++)
 		CHECK(found[i] == bf_filter_contains_pieces(&far, fetch_piece, &store, hashes[i]), "differs by size");
 }
 
 /*
- * Are all numbers of the list below N?  bf_filter_open does not look at them, and
- * promises no more than safe probing: looking up the others is not safe.
+ * Are all numbers of the list below N?  bf_filter_open does not check them, and
+ * guarantees only safe probing: looking up larger numbers is not safe.
  */
 static bool
 numbers_in_range(const bf_layer *layer)
@@ -441,14 +441,14 @@ check_writing(const bf_filter *filter, Bytes bytes, bool valid)
 		const bf_layer *to = &again.layer[i];
 		size_t		head = (size_t) bf_layer_head_bytes(from);
 
-		CHECK(from->offset == to->offset && from->list_offset == to->list_offset, "layer %u is elsewhere", i);
+		CHECK(from->offset == to->offset && from->list_offset == to->list_offset, "layer %u has a different offset", i);
 		CHECK(head == 0 || memcmp(from->data - head, to->data - head, head) == 0, "lengths of layer %u differ", i);
 		memcpy(to->data, from->data, (size_t) bf_layer_bytes(from) - head);
 	}
 	CHECK(!valid || bytes_equal(bytes, copy), "bytes differ");
 }
 
-/* Any bytes as base64: malformed, or the one text of what they stand for. */
+/* Any bytes as base64: malformed, or the only text of the decoded bytes. */
 static void
 decode_text(const uint8_t *data, size_t length)
 {
@@ -465,14 +465,14 @@ decode_text(const uint8_t *data, size_t length)
 	{
 		CHECK(bf_base64_encoded_size(n) == length, "base64 size");
 		bf_base64_encode(test_host, again, bytes.bytes, n);
-		CHECK(memcmp(again, text, length) == 0, "another text for the same bytes");
+		CHECK(memcmp(again, text, length) == 0, "a different text for the same bytes");
 	}
 	else
 		CHECK(bad < length, "bad digit at %zu of %zu", bad, length);
 }
 
 /* ----------------------------------------------------------------
- * A filter from outside as the beginning of another one
+ * Changing an external filter
  * ----------------------------------------------------------------
  */
 
@@ -480,7 +480,7 @@ static const uint64_t continued_keys[] = {5, 0, UINT64_MAX, UINT64_C(1) << 63, 7
 
 #define CONTINUED_KEYS	(sizeof(continued_keys) / sizeof(continued_keys[0]))
 
-/* An operation on a filter that is loaded, with keys or with itself, and what becomes of it. */
+/* An operation on a loaded filter, with keys or with itself, and its result. */
 typedef struct Continuation
 {
 	const bf_filter *filter;
@@ -513,7 +513,7 @@ continue_filter(void *arg)
 	continuation->result = operation.result;
 }
 
-/* The result is valid, and has all keys that it should have; false if it is too large. */
+/* Check that the result is valid and has all keys; false if it is too large. */
 static bool
 check_continuation(Continuation *continuation, uint64_t seed)
 {
@@ -544,7 +544,7 @@ go_on(const bf_filter *filter, Bytes bytes, uint64_t seed)
 																		 * keys */
 
 	CHECK(check_continuation(&continuation, seed) || declared, "cannot be loaded");
-	CHECK(declared || bytes_equal(bytes, continuation.result), "loading changes it");
+	CHECK(declared || bytes_equal(bytes, continuation.result), "loading changes the filter");
 	continuation.finish = unfinished;
 	CHECK(!unfinished || check_continuation(&continuation, seed) || declared, "cannot be finished");
 
@@ -565,7 +565,7 @@ go_on(const bf_filter *filter, Bytes bytes, uint64_t seed)
 	CHECK(!bloom || filter->layers > 1 || check_continuation(&continuation, seed), "cannot be intersected");
 }
 
-/* All that changes a filter, on one that was damaged: any error, but no harm. */
+/* All changes, on a damaged filter: any error is allowed, but no memory error. */
 static void
 change_damaged(const bf_filter *filter, uint64_t seed)
 {
@@ -590,7 +590,7 @@ try_filter(Bytes bytes)
 	bool		valid = bloom || cuckoo;
 	uint64_t	seed = bytes.n;
 
-	CHECK(!(bloom && cuckoo), "both kinds at once");
+	CHECK(!(bloom && cuckoo), "both kinds");
 	CHECK(opened || !valid, "valid, but cannot be opened");
 	if (!opened)
 		return;
@@ -604,7 +604,7 @@ try_filter(Bytes bytes)
 	if (valid)
 		go_on(&filter, bytes, seed);
 	else if (seed % 32 < 2)
-		change_damaged(&filter, seed);	/* seldom, as it takes long */
+		change_damaged(&filter, seed);	/* rarely, because it takes long */
 }
 
 int

@@ -2,8 +2,8 @@
  * core_test.c
  *		Tests of the core as a plain program, without a server.
  *
- * Random input comes from a fixed seed that is printed, so a failure can be
- * repeated.  Every structure is compared with a dumb model of itself.
+ * Random input comes from a fixed seed, which is printed, so that a failure can
+ * be reproduced.  Every structure is compared with a simple model.
  */
 #include <math.h>
 #include <stdio.h>
@@ -35,7 +35,7 @@ static int	failed = 0;
 
 static uint64_t random_state = SEED;
 
-/* A stream of distinct, well mixed words: stands in for key hashes. */
+/* A stream of distinct, well-mixed words that serve as key hashes. */
 static uint64_t
 next_random(void)
 {
@@ -53,7 +53,7 @@ allocate(size_t n)
 }
 
 /* ----------------------------------------------------------------
- * Geometry: the target is met, and no more space than promised is used
+ * Geometry: the target is met, within the promised space
  * ----------------------------------------------------------------
  */
 
@@ -95,7 +95,7 @@ test_fpp_is_met(void)
 	{
 		for (unsigned t = 0; t < sizeof(targets) / sizeof(targets[0]); t++)
 		{
-			/* enough probes for about 4000 hits: a standard error of 1.6 % */
+			/* enough probes for about 4000 hits: a standard error of 1.6% */
 			unsigned	filters = sizes[s] < 1000 ? 400 : sizes[s] == 10000 ? 10 : 1;
 			uint64_t	probes = (uint64_t) (4000 / targets[t] / filters) + 1;
 			double		rate;
@@ -145,7 +145,7 @@ test_space(void)
 static void
 test_geometry_is_sane(void)
 {
-	/* larger capacity never means a smaller filter, nor does a smaller fpp */
+	/* neither a larger capacity nor a lower fpp makes a filter smaller */
 	for (double fpp = 0.9; fpp > 1e-12; fpp *= 0.37)
 	{
 		uint64_t	last = 0;
@@ -173,7 +173,7 @@ test_geometry_is_sane(void)
 	CHECK(bf_shape_for(3000000000, 0.5).words * 8 > BF_MAX_BYTES, "3e9 keys");
 }
 
-/* Golden geometry: a change here breaks merging with filters made before. */
+/* Golden geometry: a change would break merging with existing filters. */
 static void
 test_golden_geometry(void)
 {
@@ -208,7 +208,7 @@ test_golden_geometry(void)
  * ----------------------------------------------------------------
  */
 
-/* One by one, batched, in any order: the same bits.  Folding is exact. */
+/* One by one, batched, shared, in any order: the same bits.  Folding is exact. */
 static void
 test_lines_operations(void)
 {
@@ -232,7 +232,7 @@ test_lines_operations(void)
 			hashes[i] = next_random();
 		bf_lines_add_many(test_host, a, shape, hashes, N / 2);
 		for (int i = N - 1; i >= N / 2; i--)
-			bf_lines_add(b, shape, hashes[i]);
+			bf_lines_add_shared(b, shape, hashes[i]);
 		for (int i = N - 1; i >= 0; i--)
 			bf_lines_add(both, shape, hashes[i]);
 		bf_lines_test_many(test_host, both, shape, hashes, N, found);
@@ -356,11 +356,14 @@ test_lists(void)
 			{
 				uint64_t	near = hashes[i] + 1;
 
-				wrong += !bf_list_find(list + 1, kept, hashes[i]);
-				wrong += bf_list_find(list + 1, kept, near) !=
-					(bsearch(&near, model, kept, sizeof(uint64_t), compare_hashes) != NULL);
+				bool		there = bsearch(&near, model, kept, sizeof(uint64_t), compare_hashes) != NULL;
+
+				wrong += !bf_list_find(list + 1, kept, hashes[i]) || bf_list_find(list + 1, kept, near) != there;
+				wrong += bf_hashes_find(hashes, kept, hashes[i]) != i || (bf_hashes_find(hashes, kept, near) < kept) != there;
+				wrong += bf_list_search(bf_fetch_from_memory, list, 1, kept, hashes[i], UINT64_MAX) != i ||
+					(bf_list_search(bf_fetch_from_memory, list, 1, kept, near, UINT64_MAX) < kept) != there;
 			}
-			CHECK(wrong == 0, "n=%zu kind %d: %u wrong answers", n, kind, wrong);
+			CHECK(wrong == 0, "n=%zu kind %d: %u wrong results", n, kind, wrong);
 			bf_list_read(hashes, list + 1, kept);
 			CHECK(memcmp(hashes, model, kept * sizeof(uint64_t)) == 0, "n=%zu", n);
 		}
@@ -372,6 +375,75 @@ test_lists(void)
 		free(hashes);
 		free(model);
 		free(list);
+	}
+}
+
+/* An array that is collected in an accumulator has every hash once, up to the bound. */
+static void
+test_accumulator(void)
+{
+	enum
+	{
+		MOST = 5000
+	};
+	bf_accumulator accumulator;
+	uint64_t	added = 0;
+	unsigned	wrong = 0;
+
+	/* 1000 distinct hashes, each a hundred times: there is always room */
+	bf_accumulator_start(test_host, &accumulator, 8);
+	for (; added < 100000; added++)
+	{
+		if (bf_accumulator_is_full(&accumulator) && !bf_accumulator_make_room(test_host, &accumulator, MOST))
+			break;
+		bf_accumulator_add(&accumulator, bf_mix64(added % 1000));
+		if (added % 997 == 0)
+			wrong += !bf_accumulator_contains(test_host, &accumulator, bf_mix64(added % 1000)) ||
+				bf_accumulator_contains(test_host, &accumulator, bf_mix64(1000 + added));
+	}
+	CHECK(added == 100000 && accumulator.room <= MOST, "room for %u hashes", (unsigned) accumulator.room);
+	bf_accumulator_sort(test_host, &accumulator);
+	CHECK(accumulator.n == 1000 && accumulator.sorted == 1000 && wrong == 0, "%u hashes, %u wrong", (unsigned) accumulator.n, wrong);
+
+	/* distinct ones: no room when more than half of the bound is in use */
+	accumulator.n = accumulator.sorted = 0;
+	for (added = 0; added < 2 * MOST; added++)
+	{
+		if (bf_accumulator_is_full(&accumulator) && !bf_accumulator_make_room(test_host, &accumulator, MOST))
+			break;
+		bf_accumulator_add(&accumulator, bf_mix64(added));
+	}
+	CHECK(added == MOST && accumulator.n == MOST, "%u added", (unsigned) added);
+	bf_accumulator_free(test_host, &accumulator);
+	CHECK(accumulator.hashes == NULL && accumulator.room == 0, "not freed");
+}
+
+/* Repetitions are dropped if they are more than a quarter; otherwise the order stays. */
+static void
+test_drop_repetitions(void)
+{
+	uint64_t	hashes[10000];
+	size_t		lengths[] = {1, 9, 100, 8192, 10000};
+
+	for (unsigned l = 0; l < sizeof(lengths) / sizeof(lengths[0]); l++)
+	{
+		size_t		n = lengths[l];
+		size_t		few = n - n / 8;
+		size_t		kept;
+		unsigned	wrong = 0;
+
+		for (size_t i = 0; i < n; i++)
+			hashes[i] = bf_mix64(i % few);
+		CHECK(bf_hashes_drop_repetitions(test_host, hashes, n) == 0, "n=%zu", n);
+		for (size_t i = 0; i < n; i++)
+			wrong += hashes[i] != bf_mix64(i % few);
+		for (size_t i = 0; i < n; i++)
+			hashes[i] = bf_mix64(i % (n / 3 + 1));
+		kept = bf_hashes_drop_repetitions(test_host, hashes, n);
+		CHECK(kept == (n > 1 ? n / 3 + 1 : 0), "n=%zu: %zu kept", n, kept);
+		for (size_t i = 1; i < kept; i++)
+			wrong += hashes[i - 1] >= hashes[i];
+		CHECK(wrong == 0, "n=%zu: another order", n);
 	}
 }
 
@@ -408,13 +480,13 @@ test_base64(void)
 			size_t		at = next_random() % size;
 
 			text[at] = "!\\\n -_"[next_random() % 6];
-			CHECK(!bf_base64_decode(test_host, back, text, size, &bad), "length %zu: bad digit taken", length);
+			CHECK(!bf_base64_decode(test_host, back, text, size, &bad), "length %zu: bad digit accepted", length);
 		}
 	}
 	CHECK(!bf_base64_decoded_size("abc", 3, &n), "abc");
-	CHECK(!bf_base64_decode(test_host, back, "Zh==", 4, &bad), "stray bits taken");
-	CHECK(!bf_base64_decode(test_host, back, "Zm9=", 4, &bad), "stray bits taken");
-	CHECK(!bf_base64_decode(test_host, back, "Z===", 4, &bad), "three pads taken");
+	CHECK(!bf_base64_decode(test_host, back, "Zh==", 4, &bad), "stray bits accepted");
+	CHECK(!bf_base64_decode(test_host, back, "Zm9=", 4, &bad), "stray bits accepted");
+	CHECK(!bf_base64_decode(test_host, back, "Z===", 4, &bad), "three pads accepted");
 	CHECK(!bf_base64_decode(test_host, back, "Zg==Zg==", 8, &bad) && bad == 2, "pads in the middle");
 }
 
@@ -499,7 +571,7 @@ random_filter(size_t *n)
 	return bytes;
 }
 
-/* Reading in pieces gives the same answers, from few pieces. */
+/* Reading in pieces gives the same results, with few pieces. */
 static void
 check_pieces(const bf_filter *filter, const uint8_t *bytes, size_t n)
 {
@@ -519,7 +591,7 @@ check_pieces(const bf_filter *filter, const uint8_t *bytes, size_t n)
 		probes++;
 		wrong += bf_filter_contains(filter, hash) != bf_filter_contains_pieces(&far, fetch_piece, &s, hash);
 	}
-	CHECK(wrong == 0, "%u wrong answers", wrong);
+	CHECK(wrong == 0, "%u wrong results", wrong);
 	CHECK(filter->layers > 1 || s.fetches <= probes * 4, "%u fetches", s.fetches);
 	if (bf_filter_of_size(&far, test_host, n))
 		CHECK(far.header.class.code == filter->header.class.code && far.layer[0].shape.words == filter->layer[0].shape.words &&
@@ -532,7 +604,7 @@ check_pieces(const bf_filter *filter, const uint8_t *bytes, size_t n)
 	bytes_free(s.piece);
 }
 
-/* What is written reads back; wide filters tell their shape by their size. */
+/* A written filter can be read; wide filters have their shape from their size. */
 static void
 test_format_round_trip(void)
 {
@@ -547,7 +619,7 @@ test_format_round_trip(void)
 		CHECK(bf_filter_open(&filter, test_host, bytes, n) == NULL, "round %d", round);
 		CHECK(bf_filter_size(&filter) == n, "round %d", round);
 		check_pieces(&filter, bytes, n);
-		CHECK(bf_filter_validate(test_host, bytes, n, BF_KIND_CUCKOO) != NULL, "taken as a cuckoo filter");
+		CHECK(bf_filter_validate(test_host, bytes, n, BF_KIND_CUCKOO) != NULL, "accepted as a cuckoo filter");
 		free(bytes);
 	}
 }
@@ -557,7 +629,7 @@ test_format_round_trip(void)
  * ----------------------------------------------------------------
  */
 
-/* Are exactly these numbers in the table? */
+/* Tests whether exactly these numbers are in the table. */
 static bool
 table_holds(const uint8_t *slots, bf_table table, uint64_t *numbers, size_t n)
 {
@@ -575,8 +647,8 @@ table_holds(const uint8_t *slots, bf_table table, uint64_t *numbers, size_t n)
 }
 
 /*
- * Random inserts and removals against a plain array, through every width and
- * around every size; a failed insert leaves each byte as it was.
+ * Random inserts and removals, compared with a plain array, for every width and
+ * around every size.  A failed insert leaves all bytes unchanged.
  */
 static void
 test_table_operations(void)
@@ -596,14 +668,14 @@ test_table_operations(void)
 		if (bf_table_range(table) > BF_MAX_RANGE)
 			table.slot_bits = 40;
 		bytes = (size_t) bf_table_words(table) * 8;
-		slots = allocate(bytes);	/* exact: the memory checker watches */
+		slots = allocate(bytes);	/* exact size, for the memory checker */
 		copy = allocate(bytes);
 		numbers = malloc((table.buckets * BF_BUCKET_SLOTS + 1) * sizeof(uint64_t));
 		for (size_t step = 0; step < steps; step++)
 		{
 			uint64_t	number = bf_table_number(table, next_random());
 
-			/* in the first half mostly in, then mostly out */
+			/* mostly inserts in the first half, then mostly removals */
 			if (n == 0 || next_random() % 8 < (step < steps * 3 / 4 ? 7 : 2))
 			{
 				if (bf_table_find(slots, table, number))
@@ -639,9 +711,9 @@ test_table_operations(void)
 }
 
 /*
- * Filled to the brim in order and at random: next to nothing is left over, and
- * the false positives are those that the geometry promises.  Growing keeps
- * every number.
+ * Tables filled completely, in order and at random: almost no number is left
+ * over, and the false-positive rate is that of the geometry.  Growing keeps every
+ * number.
  */
 static void
 test_table_load(void)
@@ -693,8 +765,8 @@ test_table_load(void)
 				CHECK(bf_table_range(larger) == bf_table_range(table), "range");
 				for (uint64_t slot = 0; bf_table_next(test_host, slots, table, &slot, &number);)
 					count += bf_table_insert(moved, larger, number);
-				CHECK(n - count <= n / 10000, "%llu did not move", (unsigned long long) (n - count));
-				CHECK(count < n || table_holds(moved, larger, numbers, n), "another set after growing");
+				CHECK(n - count <= n / 10000, "%llu were not moved", (unsigned long long) (n - count));
+				CHECK(count < n || table_holds(moved, larger, numbers, n), "a different set after growing");
 				free(moved);
 			}
 			free(slots);
@@ -703,7 +775,7 @@ test_table_load(void)
 	}
 }
 
-/* Space and capacity are as promised, at any size. */
+/* Space and capacity, at any size. */
 static void
 test_table_geometry(void)
 {
@@ -727,7 +799,7 @@ test_table_geometry(void)
 	CHECK(bf_table_words(bf_table_for(1000000, 0.001, 2)) * 64 <= 15.5e6, "space of a growing table");
 }
 
-/* Each rule of the validator, broken on purpose. */
+/* Violations of each rule of the validator. */
 static void
 test_format_rules(void)
 {
@@ -780,7 +852,7 @@ test_format_rules(void)
 	CHECK(bf_filter_validate(test_host, bytes, n, BF_KIND_BLOOM) == NULL, "valid again");
 }
 
-/* A list of a million hashes, stored elsewhere: two or three looks do. */
+/* A list of a million hashes that is read in pieces: two or three pieces suffice. */
 static void
 test_long_list_in_pieces(void)
 {
@@ -827,7 +899,7 @@ holds(const bf_filter *filter, const uint64_t *hashes, size_t n)
 	return true;
 }
 
-/* A kind of filter, and how it grows. */
+/* A kind of filter and its growth. */
 typedef struct FilterKind
 {
 	bool		cuckoo;
@@ -836,16 +908,16 @@ typedef struct FilterKind
 } FilterKind;
 
 /*
- * A filter is filled by changes of one key and of many, through every form that it
- * has: a list, lines or a table, nearly full ones, further layers or larger
- * tables, a window that forgets.  Each change fails at each allocation and poll
- * before it is made, and none of the failures leaves a trace.
+ * A filter is filled by changes of one key and of many, through all of its forms:
+ * a list, lines or a table, nearly full ones, further layers or larger tables, a
+ * rotating window.  Before a change succeeds, it fails at each of its allocations
+ * and polls, and each failure leaves the filter unchanged.
  */
 static void
 test_changes_are_whole(void)
 {
 	const unsigned capacity = 500;
-	const size_t held = 1000;	/* of a window, always */
+	const size_t held = 1000;	/* a window always has them */
 	static const FilterKind cases[] = {
 		{false, 2, 0}, {false, 1, 0}, {false, 0, 0}, {false, 1, 3}, {true, 2, 0}, {true, 0, 0}
 	};
@@ -884,31 +956,31 @@ test_changes_are_whole(void)
 				hashes[n++] = next_random();
 
 			/*
-			 * sometimes to a filter in which other keys wait; writing them
-			 * may fail as well
+			 * sometimes to a filter with pending keys; writing them may fail
+			 * as well
 			 */
 			if (next_random() % 3 == 0)
 			{
-				CHECK(host_run(change, &operation, 0) == HOST_DONE, "case %u: refused with %zu keys", c, n);
+				CHECK(host_run(change, &operation, 0) == HOST_DONE, "case %u: rejected with %zu keys", c, n);
 				continue;
 			}
 			for (uint64_t step = 1; host_run(flatten, &operation, step) == HOST_FAULT;)
 				step++;
-			CHECK(change_step_by_step(&operation, UINT64_MAX) == HOST_DONE, "case %u: refused with %zu keys", c, n);
+			CHECK(change_step_by_step(&operation, UINT64_MAX) == HOST_DONE, "case %u: rejected with %zu keys", c, n);
 		}
 		first = cases[c].max_layers > 0 ? 2600 - held : 0;
 		open_valid(&opened, flat(&filter), filter.header.kind);
 		CHECK(holds(&opened, hashes + first, 2600 - first), "case %u: a key is lost", c);
-		CHECK(host_interrupted, "case %u: nothing has failed", c);
+		CHECK(host_interrupted, "case %u: nothing failed", c);
 		bf_mutable_free(&filter);
 		host_clean();
 	}
 }
 
 /*
- * The same while keys wait to be sorted in: the filter is made anew for each step
- * that fails, since looking at it would bring it into order.  Removing in place
- * takes no step at all once nothing waits.
+ * The same while keys are pending: the filter is made again for each step that
+ * fails, because reading it would sort the keys in.  Without pending keys, removing
+ * in place has no step that can fail.
  */
 static void
 test_removal_is_whole(void)
@@ -937,25 +1009,25 @@ test_removal_is_whole(void)
 		waiting = filter.cuckoo.list_room - filter.cuckoo.listed + 1;	/* not enough room for
 																		 * them */
 		bf_mutable_change(&filter, BF_ADD, &key_classes[2], hashes, waiting);
-		CHECK(filter.cuckoo.slots != NULL && filter.cuckoo.pended == waiting, "%u of %u keys wait", filter.cuckoo.pended, waiting);
+		CHECK(filter.cuckoo.slots != NULL && filter.cuckoo.pending.n == waiting, "%u of %u keys wait", (unsigned) filter.cuckoo.pending.n, waiting);
 		if (step > 0)
 			outcome = host_run(change, &operation, step);
 		after = flat(&filter);
 		if (step == 0)
 			expected = after;
 		else if (outcome == HOST_FAULT)
-			CHECK(bytes_equal(expected, after), "a removal that failed at step %u has changed the filter", (unsigned) step);
+			CHECK(bytes_equal(expected, after), "a removal that failed at step %u changed the filter", (unsigned) step);
 		else
 		{
 			CHECK(host_run(change, &operation, 0) == HOST_DONE && host_steps == 0, "%u steps", (unsigned) host_steps);
-			CHECK(step > 1, "nothing has failed");
+			CHECK(step > 1, "nothing failed");
 		}
 		bf_mutable_free(&filter);
 	}
 	host_clean();
 }
 
-/* To remove very many keys takes long, so it can be interrupted; then nothing has changed. */
+/* Removing very many keys can be interrupted, which leaves the filter unchanged. */
 static void
 test_long_removal(void)
 {
@@ -986,8 +1058,9 @@ test_long_removal(void)
 }
 
 /*
- * Keys that have places in a table, but not in the larger one that it becomes:
- * there too many share two buckets.  They wait, and so may the key for which it grew.
+ * Keys that fit into a table, but not into the larger one that it becomes, where
+ * too many share two buckets.  They stay pending, and so may the key for which the
+ * table grew.
  */
 static void
 test_table_moves(void)
@@ -1005,7 +1078,7 @@ test_table_moves(void)
 	bf_filter	opened;
 	Operation	operation = {.filter = &filter, .change = BF_ADD, .class = &key_classes[2], .hashes = hashes + FULL, .n = 1};
 
-	/* a full table: those that will share a pair of buckets, then any others */
+	/* a full table: keys that will share a pair of buckets, then any others */
 	for (unsigned pass = 0; pass < 2; pass++)
 	{
 		for (uint64_t number = 0; n < (pass == 0 ? SHARING : FULL) && number < bf_table_range(table); number += 1 + pass * 100)
@@ -1027,7 +1100,7 @@ test_table_moves(void)
 	filter.cuckoo.used = FULL;
 	open_valid(&opened, flat(&filter), BF_KIND_CUCKOO);
 	CHECK(opened.layer[0].used == FULL, "%u in the table", (unsigned) opened.layer[0].used);
-	CHECK(change_step_by_step(&operation, UINT64_MAX) == HOST_DONE, "refused");
+	CHECK(change_step_by_step(&operation, UINT64_MAX) == HOST_DONE, "rejected");
 	open_valid(&opened, flat(&filter), BF_KIND_CUCKOO);
 	CHECK(opened.layer[0].table.buckets == larger.buckets && opened.layer[0].count >= SHARING - 16,
 		  "%u buckets, %u in the list", (unsigned) opened.layer[0].table.buckets, opened.layer[0].count);
@@ -1036,7 +1109,7 @@ test_table_moves(void)
 	host_clean();
 }
 
-/* A sort that is cancelled leaves a list in no order, in which all keys are found. */
+/* A canceled sort leaves an unsorted list, in which all keys are found. */
 static void
 test_cancelled_sort(void)
 {
@@ -1064,8 +1137,8 @@ test_cancelled_sort(void)
 		outcome = host_run(flatten, &operation, step);
 		for (size_t i = 0; i < N + TAIL; i++)
 			lost += !bf_mutable_contains(&filter, hashes[i]);
-		CHECK(lost == 0, "%u keys lost by a sort that was cancelled at step %u", lost, (unsigned) step);
-		CHECK(step > 1 || outcome == HOST_FAULT, "nothing has failed");
+		CHECK(lost == 0, "%u keys lost by a sort that was canceled at step %u", lost, (unsigned) step);
+		CHECK(step > 1 || outcome == HOST_FAULT, "nothing failed");
 		bf_mutable_free(&filter);
 	}
 	free(hashes);
@@ -1073,8 +1146,8 @@ test_cancelled_sort(void)
 }
 
 /*
- * Keys that cannot be added in place to an empty filter: it has no class before
- * they are in, whatever fails on the way.
+ * Adding keys to an empty filter that fails: the filter has no class until the
+ * keys are added, whichever step fails.
  */
 static void
 test_class_of_failed_change(void)
@@ -1104,7 +1177,7 @@ test_class_of_failed_change(void)
 			outcome = host_run(change, &operation, step);
 		}
 		CHECK(outcome == HOST_DONE && filter.header.class.code == BF_CLASS_NAMED, "no class");
-		CHECK(host_interrupted, "nothing has failed");
+		CHECK(host_interrupted, "nothing failed");
 		bf_mutable_free(&filter);
 		host_clean();
 	}
@@ -1112,8 +1185,8 @@ test_class_of_failed_change(void)
 }
 
 /*
- * A change that is said to leave the bytes as they are does so, and of a Bloom filter no
- * other does: keys that are there, that are not, and that are in older layers.
+ * A change that is predicted to leave the bytes unchanged does so.  For a Bloom filter
+ * no other change does: keys that are present, absent, and in older layers.
  */
 static void
 test_void_changes(void)
@@ -1174,7 +1247,7 @@ test_void_changes(void)
 	CHECK(voids[0][4] == 0, "adding to a cuckoo filter counts");
 }
 
-/* The sum or difference of two cuckoo filters, given as bytes, in a form without order. */
+/* The sum or difference of two cuckoo filters, given as bytes, in canonical form. */
 static Bytes
 combine_cuckoos(Bytes left, Bytes right, void (*combine) (void *), bool *possible)
 {
@@ -1209,7 +1282,7 @@ cuckoo_of(const uint64_t *hashes, size_t n, uint64_t capacity, unsigned growth)
 	return bytes;
 }
 
-/* Number by number: has `a` as many copies as `b`, of the numbers of these hashes? */
+/* Tests whether `a` has as many copies as `b` of the number of each hash. */
 static bool
 same_copies(const bf_filter *a, const bf_filter *b, const uint64_t *hashes, size_t n)
 {
@@ -1224,8 +1297,8 @@ same_copies(const bf_filter *a, const bf_filter *b, const uint64_t *hashes, size
 }
 
 /*
- * What was merged can be subtracted again: as lists and tables, with keys of several
- * copies, keys that both have, and tables that grow on the way.
+ * Subtraction is the inverse of merging: for lists and tables, keys with several
+ * copies, keys that both have, and tables that grow when merged.
  */
 static void
 test_subtraction(void)
@@ -1261,26 +1334,26 @@ test_subtraction(void)
 		CHECK(possible, "a part of the sum is not in it");
 		open_valid(&was, a, BF_KIND_CUCKOO);
 		open_valid(&is, back, BF_KIND_CUCKOO);
-		CHECK(same_copies(&was, &is, hashes, N), "round %u: not what it was", round);
+		CHECK(same_copies(&was, &is, hashes, N), "round %u: different copies", round);
 		if (was.layer[0].capacity == is.layer[0].capacity)
 		{
 			same++;
-			CHECK(bytes_equal(a, back), "round %u: other bytes", round);
+			CHECK(bytes_equal(a, back), "round %u: different bytes", round);
 		}
 		else
 			grown++;
-		/* a filter less itself is empty */
+		/* a filter minus itself is empty */
 		back = combine_cuckoos(a, a, subtract, &possible);
 		open_valid(&is, back, BF_KIND_CUCKOO);
-		CHECK(possible && bf_filter_is_empty(&is), "round %u: something is left", round);
-		/* and what it does not contain cannot be taken from it */
+		CHECK(possible && bf_filter_is_empty(&is), "round %u: not empty", round);
+		/* keys that it does not contain cannot be subtracted */
 		back = combine_cuckoos(a, combine_cuckoos(a, b, unite, &possible), subtract, &possible);
-		CHECK(!possible && bytes_equal(a, back), "round %u: more than all was taken", round);
+		CHECK(!possible && bytes_equal(a, back), "round %u: subtracted more than it contains", round);
 		host_clean();
 	}
 	CHECK(grown > 5 && same > 5, "%u grew, %u did not", grown, same);
 
-	/* a count at its limit stays there, and nothing less contains one */
+	/* a saturated count stays, and no smaller count contains it */
 	for (size_t i = 0; i < 300; i++)
 		hashes[i] = 5;
 	{
@@ -1290,18 +1363,18 @@ test_subtraction(void)
 		Bytes		few = cuckoo_of(hashes, 200, 10, 2);
 
 		open_valid(&is, combine_cuckoos(many, few, subtract, &possible), BF_KIND_CUCKOO);
-		CHECK(possible && bf_layer_copies(&is.layer[0], bf_table_number(is.layer[0].table, 5)) == BF_MAX_COUNT, "it does not stay");
+		CHECK(possible && bf_layer_copies(&is.layer[0], bf_table_number(is.layer[0].table, 5)) == BF_MAX_COUNT, "the saturated count changed");
 		open_valid(&is, combine_cuckoos(many, many, subtract, &possible), BF_KIND_CUCKOO);
-		CHECK(possible && bf_layer_copies(&is.layer[0], bf_table_number(is.layer[0].table, 5)) == BF_MAX_COUNT, "it does not stay");
+		CHECK(possible && bf_layer_copies(&is.layer[0], bf_table_number(is.layer[0].table, 5)) == BF_MAX_COUNT, "the saturated count changed");
 		combine_cuckoos(few, many, subtract, &possible);
-		CHECK(!possible, "more than all was taken");
+		CHECK(!possible, "subtracted more than it contains");
 		open_valid(&is, combine_cuckoos(few, cuckoo_of(hashes, 199, 10, 2), subtract, &possible), BF_KIND_CUCKOO);
-		CHECK(possible && bf_layer_copies(&is.layer[0], bf_table_number(is.layer[0].table, 5)) == 1, "not one copy is left");
+		CHECK(possible && bf_layer_copies(&is.layer[0], bf_table_number(is.layer[0].table, 5)) == 1, "not one copy left");
 	}
 	host_clean();
 }
 
-/* The finished filter of an aggregate in parts, each of which may stay a list. */
+/* The finished filter of an aggregate in several parts, each of which may stay a list. */
 static Bytes
 aggregate_in_parts(const uint64_t *hashes, unsigned parts, size_t each, uint64_t capacity)
 {
@@ -1333,7 +1406,7 @@ aggregate_in_parts(const uint64_t *hashes, unsigned parts, size_t each, uint64_t
 	return operation.result;
 }
 
-/* Parts within the declared capacity make the bytes of the whole, others a good filter. */
+/* Parts within the declared capacity give the same bytes as the whole, others meet the fpp. */
 static void
 test_partial_states(void)
 {
@@ -1351,12 +1424,12 @@ test_partial_states(void)
 			  "parts make other bytes");
 	open_valid(&filter, aggregate_in_parts(hashes, PARTS, EACH, CAPACITY), BF_KIND_BLOOM);
 	CHECK(holds(&filter, hashes, N), "a key is lost");
-	CHECK(filter.layers <= 8 && bf_filter_census(&filter).fpp <= 0.02, "%u layers, probability %g", filter.layers,
+	CHECK(filter.layers <= 8 && bf_filter_census(&filter).fpp <= 0.02, "%u layers, fpp %g", filter.layers,
 		  bf_filter_census(&filter).fpp);
 
-	/* a single part of far more keys than were declared */
+	/* a single part with far more keys than declared */
 	open_valid(&filter, aggregate_in_parts(hashes, 1, N, CAPACITY), BF_KIND_BLOOM);
-	CHECK(holds(&filter, hashes, N) && bf_filter_census(&filter).fpp <= 0.02, "probability %g", bf_filter_census(&filter).fpp);
+	CHECK(holds(&filter, hashes, N) && bf_filter_census(&filter).fpp <= 0.02, "fpp %g", bf_filter_census(&filter).fpp);
 	free(hashes);
 	host_clean();
 }
@@ -1372,6 +1445,8 @@ main(void)
 	test_lines_operations();
 	test_census();
 	test_lists();
+	test_accumulator();
+	test_drop_repetitions();
 	test_base64();
 	test_format_round_trip();
 	test_format_rules();

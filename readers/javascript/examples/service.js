@@ -1,9 +1,9 @@
 /*
  * service.js
- *		GET /users/ID, in front of a table: keys that do not exist are answered with 404 from
- *		memory, without a query.
+ *		Serves GET /users/ID from a table.  For absent keys it returns 404 from memory,
+ *		without a query.
  *
- * The table, and a trigger that tells which keys are new (see README.md):
+ * The table, and a trigger that sends notifications of new keys (see README.md):
  *
  *   CREATE TABLE users (id bigint PRIMARY KEY, name text NOT NULL);
  *   CREATE FUNCTION users_added() RETURNS trigger LANGUAGE plpgsql AS
@@ -13,17 +13,17 @@
  *
  *   PGHOST=... PGDATABASE=... node service.js [PORT]
  *
- * Listens on the loopback interface only; port 0, the default, is any that is free.
+ * Listens on the loopback interface only.  Port 0, the default, selects a free port.
  */
 import http from 'node:http';
 import pg from 'pg';
 import { load } from '../bloomfilter.js';
 import { register } from '../pg.js';
 
-/* Which keys may exist, as far as this process knows. */
+/* Which keys may exist, to the knowledge of this process. */
 class Keys {
-	#filter = null;				// null: not known now, so every key may exist
-	#recent = new Set();		// keys that came after the filter
+	#filter = null;				// null: unknown, so every key may exist
+	#recent = new Set();		// keys added after the filter was built
 	#client = null;
 	#stopped = false;
 
@@ -32,8 +32,8 @@ class Keys {
 	}
 
 	/*
-	 * Listen first, export then: a key is in the export, or there will be a notification.  While
-	 * there is no connection, keys can come that nobody tells us about: no filter.
+	 * Listens first, then exports: every key is in the export or causes a notification.  Without a
+	 * connection, new keys go unnoticed, so there is no filter then.
 	 */
 	async keepFresh() {
 		while (!this.#stopped) {
@@ -59,7 +59,7 @@ class Keys {
 		}
 	}
 
-	/* A new filter; what was notified before it was asked for is in it. */
+	/* Gets a new filter, which contains all keys notified before the query. */
 	async #refresh() {
 		const before = [...this.#recent];
 		const { rows: [{ filter }] } = await this.#client.query('SELECT bloom_agg(id) AS filter FROM users');
@@ -80,7 +80,7 @@ class Keys {
 
 const keys = new Keys();
 const pool = new pg.Pool({ application_name: 'users lookup' });
-pool.on('error', () => {});		// an idle connection broke: the next question opens another
+pool.on('error', () => {});		// an idle connection broke; the next query opens another
 
 async function answer(request, response) {
 	const reply = (status, text, by) => {

@@ -1,6 +1,6 @@
 /*
- * 64-bit arithmetic on halves, where a carry decides: one key in billions is there.  The same
- * questions are answered with BigInt, which has no halves.
+ * 64-bit arithmetic on halves, in the rare cases where a carry matters (one key in billions).
+ * The results are compared with BigInt, which has no halves.
  */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -77,7 +77,7 @@ test('fingerprints whose lower half is all ones', () => {
 	view.setUint32(20, 10, true);
 	view.setUint8(26, slotBits);
 	view.setUint8(27, 4);
-	// three numbers in the alternate bucket of each, which is where the carry matters
+	// three numbers in each bucket, as their alternate bucket, where the carry matters
 	for (let place = 0, n = 0; place < 12; place++) {
 		if (place % 4 === 3) continue;
 		const fingerprint = BigInt(n++) << 32n | 0xFFFFFFFFn;

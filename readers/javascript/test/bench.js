@@ -1,12 +1,12 @@
-/* The part of Node in readers/bench. */
+/* The Node part of readers/bench. */
 import pg from 'pg';
 import { Filter, load } from '../bloomfilter.js';
 import { register } from '../pg.js';
 
 const seconds = Number(process.env.SECONDS_EACH ?? 3);
-const report = (what, rate) => console.log(`javascript\t${what}\t${Math.round(rate)} a second`);
+const report = (what, rate) => console.log(`javascript\t${what}\t${Math.round(rate)} per second`);
 
-/* Calls of `ask`, which answers for `each` keys, a second. */
+/* Keys per second.  Each call of `ask` tests `each` keys. */
 async function rate(what, each, ask) {
 	const start = performance.now();
 	let asked = 0;
@@ -19,7 +19,7 @@ async function rate(what, each, ask) {
 	report(what, asked / (performance.now() - start) * 1000);
 }
 
-/* The same without await, which costs as much as a question. */
+/* The same without await, which takes as long as a test. */
 function rateSync(what, each, ask) {
 	const start = performance.now();
 	let batch = 0;
@@ -47,5 +47,5 @@ rateSync('bloom, text: contains', 1, (n) => filters.bloom_of_email.contains(`use
 rateSync('cuckoo, integer: contains', 1, (n) => filters.cuckoo_of_id.contains(id(n)));
 const many = Array.from({ length: 10000 }, (_, n) => id(n));
 rateSync('bloom, integer: containsMany of 10000', 10000, () => filters.bloom_of_id.containsMany(many));
-await rate('a query for each key', 1, (n) => client.query({ name: 'exists', text: 'SELECT 1 FROM users WHERE id = $1', values: [id(n)] }));
+await rate('one query per key', 1, (n) => client.query({ name: 'exists', text: 'SELECT 1 FROM users WHERE id = $1', values: [id(n)] }));
 await client.end();

@@ -1,6 +1,6 @@
 /*
  * fuzz.js FOLDER
- *		The reader's part of readers/fuzz: are its hashes, answers and refusals the server's?
+ *		The JavaScript part of readers/fuzz: compares hashes, results and rejections with the server.
  */
 import { createReadStream, readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
@@ -23,7 +23,7 @@ async function* lines(name) {
 
 await load();
 
-// keys: their hashes, and what the filters of their classes say
+// keys: their hashes, and the results of the filters of their classes
 const filters = new Map(rows('filters').map(([name, bloom, cuckoo]) => [name, [Filter.parse(bloom), Filter.parse(cuckoo)]]));
 const batches = new Map();
 let keys = 0;
@@ -31,9 +31,9 @@ for await (const [name, type, hex, hash, inBloom, inCuckoo] of lines('keys')) {
 	const key = nativeKey(type, fromHex(hex));
 	const [bloom, cuckoo] = filters.get(name);
 
-	if (bloomHash(key, type) !== BigInt(hash)) complain('another hash', type, fromHex(hex));
-	if (bloom.contains(key, type) !== (inBloom === '1')) complain('another answer', type, fromHex(hex));
-	if (cuckoo.count(key, type) !== Number(inCuckoo)) complain('another count', type, fromHex(hex));
+	if (bloomHash(key, type) !== BigInt(hash)) complain('different hash', type, fromHex(hex));
+	if (bloom.contains(key, type) !== (inBloom === '1')) complain('different result', type, fromHex(hex));
+	if (cuckoo.count(key, type) !== Number(inCuckoo)) complain('different count', type, fromHex(hex));
 	if (!batches.has(type)) batches.set(type, { bloom, keys: [], answers: [] });
 	batches.get(type).keys.push(key);
 	batches.get(type).answers.push(inBloom === '1');
@@ -59,20 +59,20 @@ for await (const [text, verdict, name, answers] of lines('mutants')) {
 		filter = undefined;
 		try {
 			filter = Filter.parse(value);
-			if (verdict !== 'read') complain(`read, and ${verdict} by the server:`, text);
+			if (verdict !== 'read') complain(`read, but ${verdict} by the server:`, text);
 		} catch (error) {
 			if (!(error instanceof FilterError)) complain('fails with', error, text);
-			else if (verdict === 'read') complain(`refused (${error.message}), and read by the server:`, text);
-			else if (verdict === 'unfinished' && !error.message.includes('unfinished')) complain('refused for another reason:', error.message, text);
+			else if (verdict === 'read') complain(`refused (${error.message}), but read by the server:`, text);
+			else if (verdict === 'unfinished' && !error.message.includes('unfinished')) complain('refused for a different reason:', error.message, text);
 		}
 	}
 	if (filter === undefined || verdict !== 'read') continue;
-	if ((filter.keyClass ?? '') !== name) complain('another class:', filter.keyClass, text);
+	if ((filter.keyClass ?? '') !== name) complain('different class:', filter.keyClass, text);
 	filter.stats();
 	if (name !== '' && !KNOWN.includes(name)) {
 		try {
 			filter.contains(1);
-			complain('answers for the class', name);
+			complain('accepts keys of the class', name);
 		} catch (error) {
 			if (!(error instanceof FilterError)) complain('fails with', error, text);
 		}
@@ -80,10 +80,10 @@ for await (const [text, verdict, name, answers] of lines('mutants')) {
 	}
 	const mine = (probes.get(name || 'integer') ?? []).map(([key, type, hash]) => {
 		const found = filter.contains(key, type);
-		if (filter.containsHash(hash) !== found) complain('key and hash have different answers:', text);
+		if (filter.containsHash(hash) !== found) complain('key and hash give different results:', text);
 		return filter.kind === 'cuckoo' ? filter.count(key, type) : Number(found);
 	});
-	if (mine.map((answer) => `${answer},`).join('') !== answers) complain('answers', mine.join(), 'and not', answers, text);
+	if (mine.map((answer) => `${answer},`).join('') !== answers) complain('results', mine.join(), 'instead of', answers, text);
 }
 
 const megabytes = Math.round(process.resourceUsage().maxRSS / 1024);

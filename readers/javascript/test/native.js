@@ -1,4 +1,4 @@
-/* From the text form of a key, as the server writes it, to what a program would have. */
+/* Converts the text form of a key, as the server prints it, to a JavaScript value. */
 export function nativeKey(type, text) {
 	switch (type) {
 		case 'smallint':
@@ -18,7 +18,7 @@ export function nativeKey(type, text) {
 	}
 }
 
-/* The type without its length, which readers do not take. */
+/* The type without its length, which readers do not accept. */
 export function typeName(type) {
 	return type.replace(/\(.*/, '');
 }

@@ -1,4 +1,4 @@
-/* node-postgres returns filters as objects, from text and from the binary protocol.  Needs a server: PGHOST and friends. */
+/* node-postgres returns filters as objects, in the text and binary protocols.  Needs a server (PGHOST and so on). */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import pg from 'pg';
@@ -32,7 +32,7 @@ for (const binary of [false, true]) {
 		await register(client);
 		const { rows: [row] } = await client.query({ text: QUERY, binary });
 		check(row);
-		assert.equal(Filter.parse(row.bytes).contains(1), true);		// bytea is the same bytes
+		assert.equal(Filter.parse(row.bytes).contains(1), true);		// bytea has the same bytes
 	}));
 }
 
@@ -50,7 +50,7 @@ test('a pool, and a schema that is not in the search path', () => connected({}, 
 	}
 }));
 
-test('a state of an aggregate is an error of the query', () => connected({}, async (client) => {
+test('an aggregate state is an error of the query', () => connected({}, async (client) => {
 	await register(client);
 	await client.query('CREATE OR REPLACE AGGREGATE state(int) (SFUNC = bloom_agg_transition, STYPE = bloom)');
 	await assert.rejects(client.query('SELECT state(n) FROM generate_series(1, 5) n'), (error) => error instanceof FilterError && /unfinished/.test(error.message));
@@ -58,10 +58,10 @@ test('a state of an aggregate is an error of the query', () => connected({}, asy
 }));
 
 test('a database without the extension', () => connected({ database: 'template1' }, async (client) => {
-	await assert.rejects(register(client), /not in this database/);
+	await assert.rejects(register(client), /not installed in this database/);
 }));
 
-test('1e5 keys against the server, one query for all', () => connected({}, async (client) => {
+test('100000 keys compared with the server, in one query', () => connected({}, async (client) => {
 	await register(client);
 	const { rows: [{ filter, answers }] } = await client.query(`
 		WITH f AS (SELECT bloom_agg(n * 3) AS filter FROM generate_series(1, 20000) n)

@@ -1,4 +1,4 @@
-/* The reader against readers/vectors.json, which the server made. */
+/* Tests the reader with readers/vectors.json, which the server produced. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
@@ -18,7 +18,7 @@ function checkStats(stats, expected, name) {
 		kind: exact.kind, bytes: expected.bytes, layers: expected.layers, capacity: expected.capacity, cardinality: expected.cardinality,
 		targetFpp: expected.target_fpp, growth: expected.growth, maxLayers: expected.max_layers, keyClass: expected.key_class, formatVersion: 1,
 	}, name);
-	assert.ok(Math.abs(fpp - expected.fpp) <= 1e-9 * expected.fpp, `${name}: fpp ${fpp}, and not ${expected.fpp}`);
+	assert.ok(Math.abs(fpp - expected.fpp) <= 1e-9 * expected.fpp, `${name}: fpp ${fpp} instead of ${expected.fpp}`);
 }
 
 test('hashes of keys', () => {
@@ -59,7 +59,7 @@ test('filters of all shapes', () => {
 	assert.ok(probes > 5000);
 });
 
-test('classes that cannot be hashed here are refused, and their hashes are not', () => {
+test('keys of classes that cannot be hashed here are refused, their hashes are accepted', () => {
 	for (const vector of vectors.other) {
 		const filter = Filter.parse(vector.text);
 
@@ -81,7 +81,7 @@ test('scheme 3 is refused like scheme 2', () => {
 	assert.throws(() => Filter.parse(bytes).contains('(0,1)'), /a function of the server/);
 });
 
-test('states of aggregates are refused', () => {
+test('aggregate states are refused', () => {
 	assert.ok(vectors.unfinished.length >= 4);
 	for (const [name, text] of vectors.unfinished) assert.throws(() => Filter.parse(text), (error) => error instanceof FilterError && /unfinished/.test(error.message), name);
 });

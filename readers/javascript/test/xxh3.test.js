@@ -1,13 +1,13 @@
 /*
- * The XXH3 of docs/filter.html, which stands in for hash-wasm there: the same hashes for keys of
- * all lengths, on both sides of every change of method.
+ * The XXH3 of docs/filter.html, which replaces hash-wasm there: same hashes for keys of all
+ * lengths, on both sides of every length at which the algorithm changes.
  */
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { createXXHash3 } from 'hash-wasm';
 import { createXXHash3 as createForPage } from '../../page/xxh3.js';
 
-test('the XXH3 of the page is that of hash-wasm', async () => {
+test('the XXH3 of the page agrees with hash-wasm', async () => {
 	const theirs = await createXXHash3();
 	const ours = await createForPage();
 	let random = 20261117;

@@ -1,6 +1,6 @@
-"""GET /users/ID, in front of a table: keys that do not exist are answered with 404 from memory.
+"""Serves GET /users/ID from a table.  For absent keys it returns 404 from memory.
 
-The table, and a trigger that tells which keys are new (see README.md):
+The table, and a trigger that sends notifications of new keys (see README.md):
 
     CREATE TABLE users (id bigint PRIMARY KEY, name text NOT NULL);
     CREATE FUNCTION users_added() RETURNS trigger LANGUAGE plpgsql AS
@@ -10,7 +10,7 @@ The table, and a trigger that tells which keys are new (see README.md):
 
     PGHOST=... PGDATABASE=... python3 service.py [PORT]
 
-Listens on the loopback interface only; port 0, the default, is any that is free.
+Listens on the loopback interface only.  Port 0, the default, selects a free port.
 """
 
 import re
@@ -24,31 +24,31 @@ import psycopg
 
 from pgbloomfilter.psycopg import register
 
-MANY = 10000  # new keys, after which a new filter is made
+MANY = 10000  # new keys after which the filter is rebuilt
 
 
 class Keys:
-    """Which keys may exist, as far as this process knows."""
+    """Which keys may exist, to the knowledge of this process."""
 
     def __init__(self):
-        self.filter = None  # None: not known now, so every key may exist
-        self.recent = set()  # keys that came after the filter
+        self.filter = None  # None: unknown, so every key may exist
+        self.recent = set()  # keys added after the filter was built
 
     def may_exist(self, key):
-        # one reading each, in this order: a refresh sets the filter before it forgets keys
+        # read each once, in this order: a refresh sets the filter before it removes keys
         recent, current = key in self.recent, self.filter
         return recent or current is None or current.contains(key, "bigint")
 
     def keep_fresh(self):
-        """Listen first, export then: a key is in the export, or there will be a notification.
+        """Listen first, then export: every key is in the export or causes a notification.
 
-        While there is no connection, keys can come that nobody tells us about: no filter.
+        Without a connection, new keys go unnoticed, so there is no filter then.
         """
         while True:
             try:
                 with psycopg.connect(autocommit=True, application_name="users filter") as connection:
                     register(connection)
-                    connection.add_notify_handler(self.added)  # those that come during a query
+                    connection.add_notify_handler(self.added)  # notifications that arrive during a query
                     connection.execute("LISTEN users_added")
                     while True:
                         self.refresh(connection)
@@ -65,14 +65,14 @@ class Keys:
         self.recent.add(int(notify.payload))
 
     def refresh(self, connection):
-        """A new filter; what was notified before it was asked for is in it."""
+        """Get a new filter, which contains all keys notified before the query."""
         before = set(self.recent)
         self.filter = connection.execute("SELECT bloom_agg(id) FROM users", binary=True).fetchone()[0]
         self.recent -= before
 
 
 class Lookup:
-    """One connection, which is opened when it is needed."""
+    """One connection, opened on demand."""
 
     def __init__(self):
         self.connection = None
@@ -95,7 +95,7 @@ lookup = Lookup()
 
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    wbufsize = -1  # an answer is one write
+    wbufsize = -1  # one write per response
 
     def do_GET(self):
         path = re.fullmatch(r"/users/(-?[0-9]{1,19})", self.path)

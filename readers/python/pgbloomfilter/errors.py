@@ -1,2 +1,2 @@
 class FilterError(ValueError):
-    """Why a filter cannot be read, or a key cannot be asked for."""
+    """A filter cannot be read, or a key cannot be tested."""

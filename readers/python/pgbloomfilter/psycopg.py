@@ -1,10 +1,10 @@
-"""Filters as values of psycopg (version 3): SELECT returns Filter objects.
+"""Filters in psycopg 3: SELECT returns Filter objects.
 
     with psycopg.connect() as connection:
         register(connection)
         filter = connection.execute("SELECT bloom_agg(id) FROM users").fetchone()[0]
 
-The types bloom and cuckoo have no fixed OID, so the server is asked for them once.
+The types bloom and cuckoo have no fixed OIDs, so they are looked up once.
 """
 
 from typing import Any, List, Optional, Type
@@ -18,7 +18,7 @@ from .reader import Filter
 
 __all__ = ["register", "register_async"]
 
-# the types of the extension, in whatever schema it is, and no others of that name
+# the types of the extension, in any schema, and no others of the same names
 _QUERY = """
     SELECT t.oid::bigint
     FROM pg_catalog.pg_extension e
@@ -44,19 +44,19 @@ class _BinaryLoader(Loader):
 def _register(rows: List[Any], context: AdaptContext) -> None:
     loaders: List[Type[Loader]] = [_TextLoader, _BinaryLoader]
     if len(rows) != 2:
-        raise LookupError("the extension bloomfilter is not in this database")
+        raise LookupError("the extension bloomfilter is not installed in this database")
     for (oid,) in rows:
         for loader in loaders:
             context.adapters.register_loader(int(oid), loader)
 
 
 def register(connection: "Connection[Any]", context: Optional[AdaptContext] = None) -> None:
-    """Let `context` turn columns of type bloom and cuckoo into Filter objects.
+    """Register loaders that turn columns of type bloom and cuckoo into Filter objects.
 
-    The context is the connection itself by default; a cursor; or the module psycopg: that is every
-    connection made from then on.  Can be the `configure` of a ConnectionPool.
+    `context` is the connection (the default), a cursor, or the module psycopg for all connections
+    opened afterwards.  This function can be the `configure` argument of a ConnectionPool.
     """
-    with connection.transaction():  # leaves none open that was not
+    with connection.transaction():  # does not leave a transaction open
         with connection.cursor(row_factory=_tuples) as cursor:
             rows = cursor.execute(_QUERY).fetchall()
     _register(rows, context or connection)
@@ -71,5 +71,5 @@ async def register_async(connection: "AsyncConnection[Any]", context: Optional[A
 
 
 def _tuples(cursor: Any) -> Any:
-    """Rows as tuples, whatever the connection makes of them."""
+    """Rows as tuples, independent of the row factory of the connection."""
     return tuple

@@ -1,4 +1,4 @@
-"""Filters: reading, checking, asking.  See docs/FORMAT.md for what the bytes mean."""
+"""Filters: reading, validating, testing for keys.  docs/FORMAT.md specifies the bytes."""
 
 import base64
 import binascii
@@ -20,7 +20,7 @@ try:
 except ImportError:  # no numpy
     vectors = None  # type: ignore[assignment]
 
-LENGTH_WORD = 4  # counts in sizes and alignment, is not part of the bytes
+LENGTH_WORD = 4  # counted in sizes and alignment, not part of the bytes
 HEADER_BYTES = 28
 ENTRY_BYTES = 12
 WIDE_BYTES = 2048
@@ -60,18 +60,18 @@ _FEW = 16
 
 @dataclass(frozen=True)
 class Stats:
-    """What bloom_stats or cuckoo_stats say, under the same names."""
+    """The result of bloom_stats or cuckoo_stats, with the same names."""
 
     kind: str
-    bytes: int  #: size in memory of the server, 4 more than its bytes
+    bytes: int  #: size in the memory of the server, 4 more than the number of bytes
     layers: int
-    capacity: int  #: distinct keys it was made for
-    cardinality: int  #: estimated distinct keys in it
-    target_fpp: float  #: probability of a false positive it was made for
-    fpp: float  #: the same as it is now
+    capacity: int  #: number of distinct keys that the filter was made for
+    cardinality: int  #: estimated number of distinct keys
+    target_fpp: float  #: target false-positive rate
+    fpp: float  #: current false-positive rate
     growth: int
-    max_layers: Optional[int]  #: layers of a rotating filter
-    key_class: Optional[str]  #: None as long as it has no keys
+    max_layers: Optional[int]  #: maximum number of layers of a rotating filter, otherwise None
+    key_class: Optional[str]  #: None if the filter has no keys yet
     format_version: int = 1
 
 
@@ -82,7 +82,7 @@ def _mix64(x: int) -> int:
 
 
 def _align(offset: int, to: int) -> int:
-    """The next offset that is a multiple of `to` if the length word is counted."""
+    """The next offset that is a multiple of `to`, counting the length word."""
     return offset + -(offset + LENGTH_WORD) % to
 
 
@@ -106,13 +106,13 @@ def _numbers(data: bytes, start: int, count: int) -> "array[int]":
 
 
 def _find(numbers: "array[int]", number: int) -> int:
-    """Where a sorted list has a number; -1 if nowhere."""
+    """The position of a number in a sorted list, or -1."""
     place = bisect.bisect_left(numbers, number)
     return place if place < len(numbers) and numbers[place] == number else -1
 
 
 class BloomLayer:
-    """A layer of a bloom filter: a list of hashes, or lines of bits."""
+    """A layer of a bloom filter: a list of hashes, or lines."""
 
     def __init__(self, data: bytes, entry: int) -> None:
         self.words, low, high, hashing, self.form = _ENTRY.unpack_from(data, entry)
@@ -146,7 +146,7 @@ class BloomLayer:
         self.line_bits = min(self.words * 64, LINE_BITS)
 
     def open(self, start: int) -> int:
-        """Take the contents, which begin at `start`; returns where they end."""
+        """Read the contents, which begin at `start`.  Return where they end."""
         room = len(self.data) - start
         self.start = start
         if self.form == LINES:
@@ -182,7 +182,7 @@ class BloomLayer:
         return 1
 
     def census(self) -> Tuple[float, float]:
-        """Estimates of the number of keys and of the false-positive probability."""
+        """Estimate the number of keys and the false-positive rate."""
         if self.form == LIST:
             return len(self.hashes), len(self.hashes) / 2.0**64
         histogram = [0] * (LINE_BITS + 1)
@@ -198,7 +198,7 @@ class BloomLayer:
 
 
 class CuckooLayer:
-    """The layer of a cuckoo filter: a list of numbers with their counts, before it perhaps a table."""
+    """The layer of a cuckoo filter: an optional table, and a list of numbers with their counts."""
 
     def __init__(self, data: bytes, entry: int) -> None:
         self.buckets, low, high, self.slot_bits, self.form = _ENTRY.unpack_from(data, entry)
@@ -229,7 +229,7 @@ class CuckooLayer:
         self.slot_mask = (1 << self.slot_bits) - 1
 
     def open(self, start: int) -> int:
-        """Take the contents, which begin at `start`; returns where they end."""
+        """Read the contents, which begin at `start`.  Return where they end."""
         data = self.data
         fixed = 16 + self.words * 8 if self.form == CUCKOO_TABLE else 8
         if len(data) - start < fixed:
@@ -250,11 +250,11 @@ class CuckooLayer:
         self.counts = data[counts:end]
         self._check_list()
         if (self.form == CUCKOO_LIST) != (9 * self.distinct < 8 * self.words):
-            raise FilterError(f"form is not the one for {self.distinct} distinct numbers")
+            raise FilterError(f"encoding does not match the number of keys, {self.distinct}")
         return padded
 
     def _bucket(self, bucket: int) -> Tuple[int, int, int, int]:
-        """The values of its four slots."""
+        """The values of the four slots of a bucket."""
         bits = self.slot_bits
         bit = BUCKET_SLOTS * bucket * bits
         start = self.table + (bit >> 3)
@@ -268,16 +268,16 @@ class CuckooLayer:
         return (bucket + 1 + (((fingerprint + 1) * GOLDEN & MASK64) * self.window >> 64)) % self.buckets
 
     def _check_table(self) -> None:
-        """No number is in the table twice.
+        """Check that no number is in the table twice.
 
-        That is, not in the same bucket in the same way, and not in its own bucket and in its
-        alternate one.  Finding out takes no memory.
+        That is, neither twice in one bucket with the same bit, nor in both its own and its
+        alternate bucket.  Needs no memory.
         """
         bits = BUCKET_SLOTS * self.buckets * self.slot_bits
         behind = self.table + (bits >> 3)
         end = self.table + self.words * 8
         if self.used > BUCKET_SLOTS * self.buckets:
-            raise FilterError(f"there are no {self.used} slots")
+            raise FilterError(f"table has fewer than {self.used} slots")
         if vectors is not None:
             used, twice = vectors.check_table(self)
         else:
@@ -292,9 +292,9 @@ class CuckooLayer:
         if twice:
             raise FilterError("number is in the table twice")
         if used != self.used:
-            raise FilterError(f"{used} slots are in use and not {self.used}")
+            raise FilterError(f"{used} slots are used, not {self.used}")
         if self.data[behind] >> (bits & 7) or self.data.count(0, behind + 1, end) != end - behind - 1:
-            raise FilterError("bit is set behind the last slot")
+            raise FilterError("bit is set after the last slot")
 
     def _check_list(self) -> None:
         if self.numbers and self.numbers[-1] >= self.range:
@@ -326,41 +326,41 @@ class CuckooLayer:
         return self.distinct == 0
 
     def census(self) -> Tuple[float, float]:
-        """Estimates of the number of keys and of the false-positive probability."""
+        """Estimate the number of keys and the false-positive rate."""
         fpp = self.distinct / self.range
         return (-self.range * math.log1p(-fpp) if fpp < 1 else float(self.range)), fpp
 
 
 class Filter:
-    """A bloom or cuckoo filter.  Filter.parse makes one."""
+    """A bloom or cuckoo filter.  Use Filter.parse to create one."""
 
     __slots__ = ("kind", "key_class", "_bytes", "_class", "_scheme", "_layers", "_target", "_growth", "_max_layers")
 
     kind: str  #: "bloom" or "cuckoo"
-    key_class: Optional[str]  #: class of the keys; None as long as there are none
+    key_class: Optional[str]  #: key class, or None if the filter has no keys yet
 
     @classmethod
     def parse(cls, value: Union[str, bytes, bytearray, memoryview]) -> "Filter":
-        """Read a filter from its text (base64) or its bytes, and check all of it.
+        """Read a filter from its text (base64) or its bytes, and validate it completely.
 
         The bytes are the same as bytea, in binary COPY and on the wire.
         """
         if isinstance(value, str):
             if value.startswith("\\x"):
-                raise FilterError("this is the text of a bytea, not of a filter: pass its bytes")
+                raise FilterError("this is the text of a bytea, not of a filter: pass the bytes")
             if len(value) // 4 * 3 - 2 + LENGTH_WORD > MAX_BYTES:
-                raise FilterError("larger than a filter may be")
+                raise FilterError("larger than the maximum size of a filter")
             try:
                 data = base64.b64decode(value.encode("ascii"), validate=True)
             except (UnicodeEncodeError, binascii.Error):
                 raise FilterError("not base64") from None
-            # the decoder overlooks bits that mean nothing, and some padding
+            # the decoder ignores unused bits and some padding
             if base64.b64encode(data) != value.encode("ascii"):
-                raise FilterError("not base64 in its one legal form")
+                raise FilterError("not canonical base64")
         elif isinstance(value, (bytes, bytearray, memoryview)):
             if memoryview(value).nbytes + LENGTH_WORD > MAX_BYTES:
-                raise FilterError("larger than a filter may be")
-            data = bytes(value)  # a copy, unless nobody can change it
+                raise FilterError("larger than the maximum size of a filter")
+            data = bytes(value)  # a copy, unless it is immutable
         else:
             raise FilterError(f"a filter is a str (base64) or bytes, not {type(value).__qualname__}")
         self = object.__new__(cls)
@@ -392,7 +392,7 @@ class Filter:
         if self._class >= len(CLASSES) and self._class != NAMED:
             raise FilterError(f"key class {self._class} is unknown")
         if self._scheme == 0 if self._class == NAMED else self._scheme != (1 if self._class else 0):
-            raise FilterError("key class and hash scheme contradict each other")
+            raise FilterError("key class does not match hash scheme")
         if not 1 <= count <= (1 if cuckoo else MAX_LAYERS):
             raise FilterError(f"number of layers, {count}, is out of range")
         if not 1e-12 <= target < 1:
@@ -400,7 +400,7 @@ class Filter:
         if growth > MAX_GROWTH or max_layers > MAX_LAYERS:
             raise FilterError("growth or max_layers is out of range")
         if cuckoo and (max_layers != 0 or growth not in (0, 2, 4, 8, 16, 32, 64)):
-            raise FilterError("growth or max_layers is not that of a cuckoo filter")
+            raise FilterError("growth or max_layers is invalid for a cuckoo filter")
         if max_layers > 0 and (growth != 1 or count > max_layers):
             raise FilterError("rotating filter grows or has too many layers")
 
@@ -421,7 +421,7 @@ class Filter:
         else:
             self.key_class = CLASSES[self._class]
 
-        # the entries: that of layer 1 is the end of the header
+        # the entries: the entry of layer 1 is the end of the header
         entries_end = offset + ENTRY_BYTES * (count - 1)
         contents = _align(entries_end, 8)
         if size < contents:
@@ -430,7 +430,7 @@ class Filter:
         layer_type = CuckooLayer if cuckoo else BloomLayer
         self._layers = [layer_type(data, entry) for entry in entries]
 
-        # the contents, with nothing but zeros between and behind them
+        # the contents, with zeros between and after them
         wide = size + LENGTH_WORD >= WIDE_BYTES
         end, start, narrow_size = entries_end, contents, contents
         for layer in self._layers:
@@ -443,16 +443,16 @@ class Filter:
             narrow_size += end - start
             start = end
         if wide != (narrow_size + LENGTH_WORD >= WIDE_BYTES):
-            raise FilterError("size and layout do not agree on whether the filter is wide")
+            raise FilterError("size does not match narrow or wide layout")
         padding = (self._size_code() - end - LENGTH_WORD) % LINE_BYTES if wide else 0
         if size != end + padding:
             raise FilterError("size is not the sum of the parts")
         _check_zero(data, end, size)
         if self._class == 0 and not all(layer.is_empty() for layer in self._layers):
-            raise FilterError("filter has keys but no class of keys")
+            raise FilterError("filter has keys but no key class")
 
     def _size_code(self) -> int:
-        """What the size mod 64 is in a wide filter."""
+        """The size of a wide filter modulo 64."""
         layer = self._layers[0]
         if self.kind == "cuckoo" or len(self._layers) > 1 or layer.form != LINES or not 1 <= self._class <= 3:
             return NO_SIZE_CODE
@@ -460,7 +460,7 @@ class Filter:
         return NO_SIZE_CODE if layer.probes < probes else code + 3 * (layer.probes - probes) + self._class - 1
 
     def _class_of(self, sql_type: Optional[str]) -> Optional[str]:
-        """The class of the keys that are asked for, which must be that of the filter."""
+        """The class of the keys to test, which must be that of the filter."""
         if sql_type is None:
             key_class = self.key_class
         else:
@@ -473,8 +473,8 @@ class Filter:
         if self._scheme > 1 or key_class is not None and key_class not in CANONICAL:
             raise FilterError(
                 f"keys of the class {key_class} cannot be hashed here"
-                f"{', as a function of the server does that' if self._scheme > 1 else ''}: "
-                "take bloom_hash(key) from the server, and ask contains_hash"
+                f"{', but only by a function of the server' if self._scheme > 1 else ''}: "
+                "get bloom_hash(key) from the server and call contains_hash"
             )
         return key_class
 
@@ -489,17 +489,17 @@ class Filter:
         key_class = self._class_of(sql_type)
         if key_class is None:
             if key is None:
-                raise FilterError("NULL is in no filter, and the server answers NULL")
-            return 0  # an empty filter takes keys of any class
+                raise FilterError("NULL cannot be tested: the server returns NULL for it")
+            return 0  # an empty filter accepts keys of any class
         return self._copies_of(hash_of(key, key_class, sql_type and sql_type.lower()))
 
     def contains(self, key: Any, sql_type: Optional[str] = None) -> bool:
-        """Is the key in the filter?  False: certainly not; True: probably.
+        """Test for a key.  False: definitely absent; True: possibly present.
 
-        sql_type is the SQL type of the key, for instance "bigint".  A type of another class than
-        the filter's is an error, as is a key that is not of the class.  Only `real` needs a
-        type: 0.1 is not the same number as real and as double precision, and a filter cannot tell
-        which its keys were.
+        sql_type is the SQL type of the key, such as "bigint".  A type of another class than the
+        filter's is an error, and so is a key of another class.  Only `real` requires a type: 0.1 as
+        real and 0.1 as double precision are different numbers, and a filter does not record which
+        its keys were.
         """
         return self._copies(key, sql_type) > 0
 
@@ -508,7 +508,7 @@ class Filter:
     def contains_many(self, keys: Iterable[Any], sql_type: Optional[str] = None) -> List[bool]:
         """The same for many keys, in their order."""
         if isinstance(keys, (str, bytes, bytearray, memoryview)):
-            raise FilterError(f"many keys are a list or another iterable, not {type(keys).__qualname__}")
+            raise FilterError(f"keys must be a list or another iterable, not {type(keys).__qualname__}")
         key_class = self._class_of(sql_type)
         if key_class is None:
             return [self.contains(key, sql_type) for key in keys]
@@ -519,19 +519,19 @@ class Filter:
         return vectors.contains_many(self._layers, hashes)
 
     def contains_hash(self, key_hash: int) -> bool:
-        """The same for what bloom_hash(key) returned on the server: for keys of any class."""
+        """The same for the result of bloom_hash(key) on the server, for keys of any class."""
         if not isinstance(key_hash, int) or isinstance(key_hash, bool) or not -(2**63) <= key_hash < 2**64:
             raise FilterError(f"{key_hash!r} is not a hash of 64 bits")
         return self._copies_of(key_hash & MASK64) > 0
 
     def count(self, key: Any, sql_type: Optional[str] = None) -> int:
-        """How often a key was added to a cuckoo filter and not deleted; 255 means 255 or more."""
+        """The number of copies of a key in a cuckoo filter; 255 means 255 or more."""
         if self.kind != "cuckoo":
-            raise FilterError("a bloom filter does not count")
+            raise FilterError("a bloom filter does not count keys")
         return self._copies(key, sql_type)
 
     def stats(self) -> Stats:
-        """What bloom_stats or cuckoo_stats say."""
+        """Return the same as bloom_stats or cuckoo_stats."""
         keys = fpp = 0.0
         for layer in self._layers:
             layer_keys, layer_fpp = layer.census()

@@ -1,4 +1,4 @@
-"""What numpy does faster: many questions at once, and the check of a cuckoo filter's table."""
+"""Faster with numpy: testing many keys, and validating the table of a cuckoo filter."""
 
 from typing import Any, List, Tuple
 
@@ -9,7 +9,7 @@ from . import reader
 _32 = np.uint64(32)
 _MASK32 = np.uint64(0xFFFFFFFF)
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-_CHUNK = 1 << 16  # buckets that are checked at a time: 2 MB of slots
+_CHUNK = 1 << 16  # buckets checked at a time: 2 MB of slots
 
 
 def _u64(number: int) -> Any:
@@ -23,7 +23,7 @@ def _mix64(x: Any) -> Any:
 
 
 def _scale(x: Any, n: Any) -> Tuple[Any, Any]:
-    """x * n as (div 2^64, mod 2^64), for n of 32 bits."""
+    """x * n as (div 2^64, mod 2^64), for a 32-bit n."""
     low = (x & _MASK32) * n
     high = (x >> _32) * n + (low >> _32)
     return high >> _32, high << _32 | low & _MASK32
@@ -53,7 +53,7 @@ def _list_has(numbers: Any, wanted: Any) -> Any:
 
 
 def _slots(layer: "reader.CuckooLayer", numbers: Any) -> Any:
-    """The values of slots: 8 bytes can be read from where any slot begins, aligned or not."""
+    """The values of slots.  8 bytes can be read from the start of any slot, aligned or not."""
     windows = np.ndarray(layer.words * 8 - 7, np.dtype("<u8"), layer.data, layer.table, (1,))
     bits = numbers * _u64(layer.slot_bits)
     return windows[bits >> _u64(3)].astype(np.uint64) >> (bits & _u64(7)) & _u64(layer.slot_mask)
@@ -98,7 +98,7 @@ def contains_many(layers: List[Any], hashes: List[int]) -> List[bool]:
 
 
 def check_table(layer: "reader.CuckooLayer") -> Tuple[int, bool]:
-    """The number of slots in use, and whether a number is in the table twice."""
+    """The number of used slots, and whether a number is in the table twice."""
     used = 0
     for start in range(0, layer.buckets, _CHUNK):
         buckets = np.arange(start, min(start + _CHUNK, layer.buckets), dtype=np.uint64)

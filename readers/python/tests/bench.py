@@ -1,4 +1,4 @@
-"""The part of Python in readers/bench."""
+"""The Python part of readers/bench."""
 
 import itertools
 import os
@@ -13,14 +13,14 @@ SECONDS = float(os.environ.get("SECONDS_EACH", 3))
 
 
 def rate(what, each, ask):
-    """Answers a second; a call of `ask` answers for `each` keys."""
+    """Keys per second.  Each call of `ask` tests `each` keys."""
     start, calls = time.perf_counter(), 0
     counter = itertools.count()
     while time.perf_counter() - start < SECONDS:
         for _ in range(max(1, 256 // each)):
             ask(next(counter))
             calls += 1
-    print(f"python\t{what}\t{calls * each / (time.perf_counter() - start):.0f} a second")
+    print(f"python\t{what}\t{calls * each / (time.perf_counter() - start):.0f} per second")
 
 
 def key(n):
@@ -41,5 +41,5 @@ rate("cuckoo, integer: contains", 1, lambda n: cuckoo_of_id.contains(key(n)))
 many = [key(n) for n in range(10000)]
 rate("bloom, integer: contains_many of 10000", 10000, lambda n: bloom_of_id.contains_many(many))
 rate("cuckoo, integer: contains_many of 10000", 10000, lambda n: cuckoo_of_id.contains_many(many))
-rate("a query for each key", 1, lambda n: connection.execute("SELECT 1 FROM users WHERE id = %s", (key(n),), prepare=True).fetchone())
+rate("one query per key", 1, lambda n: connection.execute("SELECT 1 FROM users WHERE id = %s", (key(n),), prepare=True).fetchone())
 connection.close()

@@ -1,6 +1,6 @@
 """fuzz.py FOLDER [--without-numpy]
 
-The reader's part of readers/fuzz: are its hashes, answers and refusals the server's?
+The Python part of readers/fuzz: compares hashes, results and rejections with the server.
 """
 
 import base64
@@ -39,7 +39,7 @@ def from_hex(text):
     return bytes.fromhex(text).decode("utf-8")
 
 
-# keys: their hashes, and what the filters of their classes say
+# keys: their hashes, and the results of the filters of their classes
 filters = {key_class: (Filter.parse(bloom), Filter.parse(cuckoo)) for key_class, bloom, cuckoo in rows("filters")}
 batches = collections.defaultdict(list)
 keys = 0
@@ -47,11 +47,11 @@ for key_class, sql_type, text, key_hash, in_bloom, in_cuckoo in rows("keys"):
     bloom, cuckoo = filters[key_class]
     for key in native_keys(sql_type, from_hex(text)):
         if bloom_hash(key, sql_type) != int(key_hash):
-            complain("another hash", sql_type, repr(key))
+            complain("different hash", sql_type, repr(key))
         if bloom.contains(key, sql_type) != (in_bloom == "1"):
-            complain("another answer", sql_type, repr(key))
+            complain("different result", sql_type, repr(key))
         if cuckoo.count(key, sql_type) != int(in_cuckoo):
-            complain("another count", sql_type, repr(key))
+            complain("different count", sql_type, repr(key))
         batches[key_class, sql_type].append((key, in_bloom == "1", in_cuckoo != "0"))
     keys += 1
 for (key_class, sql_type), batch in batches.items():
@@ -71,23 +71,23 @@ for text, verdict, key_class, answers in rows("mutants"):
         try:
             filter = Filter.parse(value)
             if verdict != "read":
-                complain(f"read, and {verdict} by the server:", text)
+                complain(f"read, but {verdict} by the server:", text)
         except FilterError as error:
             if verdict == "read":
-                complain(f"refused ({error}), and read by the server:", text)
+                complain(f"refused ({error}), but read by the server:", text)
             elif verdict == "unfinished" and "unfinished" not in str(error):
-                complain("refused for another reason:", error, text)
+                complain("refused for a different reason:", error, text)
         except Exception as error:
             complain("fails with", repr(error), text)
     if filter is None or verdict != "read":
         continue
     if (filter.key_class or "") != key_class:
-        complain("another class:", filter.key_class, text)
+        complain("different class:", filter.key_class, text)
     filter.stats()
     if key_class and key_class not in CANONICAL:
         try:
             filter.contains(1)
-            complain("answers for the class", key_class)
+            complain("accepts keys of the class", key_class)
         except FilterError:
             pass
         continue
@@ -95,7 +95,7 @@ for text, verdict, key_class, answers in rows("mutants"):
     for key, sql_type, key_hash in probes[key_class or "integer"]:
         found = filter.contains(key, sql_type)
         if filter.contains_hash(key_hash) != found:
-            complain("key and hash have different answers:", text)
+            complain("key and hash give different results:", text)
         mine.append(filter.count(key, sql_type) if filter.kind == "cuckoo" else int(found))
     by_type = collections.defaultdict(list)
     for (key, sql_type, _), answer in zip(probes[key_class or "integer"], mine):
@@ -104,7 +104,7 @@ for text, verdict, key_class, answers in rows("mutants"):
         if filter.contains_many([key for key, _ in batch] * 4, sql_type) != [answer for _, answer in batch] * 4:
             complain("contains_many of", text)
     if "".join(f"{answer}," for answer in mine) != answers:
-        complain("answers", mine, "and not", answers, text)
+        complain("results", mine, "instead of", answers, text)
 
 megabytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
 if megabytes > 400:

@@ -1,11 +1,11 @@
-"""From the text form of a key, as the server writes it, to what a program would have."""
+"""Converts the text form of a key, as the server prints it, to Python values."""
 
 import datetime
 import uuid
 
 
 def native_keys(sql_type, text):
-    """All values of Python that stand for this key."""
+    """All Python values that represent this key."""
     if sql_type in ("smallint", "integer", "bigint"):
         return [int(text)]
     if sql_type in ("real", "double precision"):
@@ -24,7 +24,7 @@ def native_keys(sql_type, text):
 
 
 def _datetime(text):
-    """Python before 3.11 reads no short fractions and no short time zones."""
+    """Python before 3.11 does not parse short fractions and short time zones."""
     moment, zone = text, ""
     for sign in ("+", "-"):
         head, found, tail = text[10:].partition(sign)
@@ -44,5 +44,5 @@ def _if_possible(convert, text):
 
 
 def type_name(sql_type):
-    """The type without its length, which readers do not take."""
+    """The type without its length, which readers do not accept."""
     return sql_type.partition("(")[0]

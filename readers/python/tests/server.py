@@ -1,4 +1,4 @@
-"""psycopg returns filters as objects, from text and from the binary protocol.  Needs a server: PGHOST and friends."""
+"""psycopg returns filters as objects, in the text and binary protocols.  Needs a server (PGHOST and so on)."""
 
 import asyncio
 import subprocess
@@ -46,7 +46,7 @@ class Server(unittest.TestCase):
             register(connection, cursor)
             self.check(cursor.execute(QUERY).fetchone())
             self.assertIsInstance(connection.execute(QUERY).fetchone()[0], str)
-        # in a process of its own, as this cannot be undone
+        # in a separate process, because this cannot be undone
         program = """
 import psycopg
 from pgbloomfilter.psycopg import register
@@ -84,7 +84,7 @@ with psycopg.connect() as connection:
 
     def test_a_database_without_the_extension(self):
         with psycopg.connect(dbname="template1") as connection:
-            with self.assertRaisesRegex(LookupError, "not in this database"):
+            with self.assertRaisesRegex(LookupError, "not installed in this database"):
                 register(connection)
 
     def test_100000_keys(self):

@@ -1,4 +1,4 @@
-"""numpy and the loop give the same answers, also for hashes where a number or a bucket begins or ends."""
+"""numpy and the loop give the same results, also for hashes where a number or a bucket begins or ends."""
 
 import random
 import unittest

@@ -1,4 +1,4 @@
-"""The reader against readers/vectors.json, which the server made."""
+"""Tests the reader with readers/vectors.json, which the server produced."""
 
 import base64
 import collections

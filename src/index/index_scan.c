@@ -1,10 +1,10 @@
 /*
- * scan.c
- *		Index scans: a bitmap of all pages of the table, or of none.
+ * index_scan.c
+ *		Index scans, which return a bitmap of all pages of the table, or of none.
  *
- * The index cannot say where a key is, only whether it may be in the table at all.
- * That fits a bitmap scan: the bitmap is empty, or has every page, each of which the
- * executor then reads and checks.
+ * The index does not know where a key is, only whether the table may contain it.  A bitmap
+ * scan can use that: the bitmap is empty, or it has every page as lossy, and the executor
+ * reads them and rechecks the condition.
  */
 #include "../compat.h"
 
@@ -18,7 +18,7 @@
 
 #include "index.h"
 
-/* The scan's own memory context is for what its conditions leave behind. */
+/* Begin a scan; `opaque` is the memory context for hashing its keys. */
 IndexScanDesc
 bfindex_beginscan(Relation index, int keys, int orderbys)
 {
@@ -28,6 +28,7 @@ bfindex_beginscan(Relation index, int keys, int orderbys)
 	return scan;
 }
 
+/* Set the keys of a scan. */
 void
 bfindex_rescan(IndexScanDesc scan, ScanKey keys, int nkeys, ScanKey orderbys, int norderbys)
 {
@@ -35,13 +36,14 @@ bfindex_rescan(IndexScanDesc scan, ScanKey keys, int nkeys, ScanKey orderbys, in
 		memmove(scan->keyData, keys, scan->numberOfKeys * sizeof(ScanKeyData));
 }
 
+/* End a scan. */
 void
 bfindex_endscan(IndexScanDesc scan)
 {
 	MemoryContextDelete(scan->opaque);
 }
 
-/* May the table have a row that meets this condition? */
+/* Can the table contain a row that meets this condition? */
 static bool
 bfindex_may_match(IndexScanDesc scan, ScanKey key)
 {
@@ -51,6 +53,7 @@ bfindex_may_match(IndexScanDesc scan, ScanKey key)
 	return bfindex_contains_any(scan->indexRelation, &keys, scan->xs_snapshot);
 }
 
+/* Add all pages of the table to the bitmap if it can contain a row that meets all conditions. */
 int64
 bfindex_getbitmap(IndexScanDesc scan, TIDBitmap *bitmap)
 {
@@ -69,9 +72,8 @@ bfindex_getbitmap(IndexScanDesc scan, TIDBitmap *bitmap)
 		return 0;
 
 	/*
-	 * The size of the table is read after the index.  A row beyond it was
-	 * inserted later than the question was asked, and no snapshot of ours can
-	 * see it.
+	 * The size of the table is read after the index was probed.  Rows beyond
+	 * it were inserted later, and the snapshot of the scan cannot see them.
 	 */
 	heap = table_open(IndexGetRelation(RelationGetRelid(scan->indexRelation), false), AccessShareLock);
 	blocks = RelationGetNumberOfBlocks(heap);
@@ -83,6 +85,6 @@ bfindex_getbitmap(IndexScanDesc scan, TIDBitmap *bitmap)
 		tbm_add_page(bitmap, block);
 	}
 
-	/* as BRIN does: how many rows the pages have is not known */
+	/* as in BRIN, the number of rows is not known */
 	return (int64) blocks * 10;
 }

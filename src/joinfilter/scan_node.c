@@ -1,28 +1,23 @@
 /*
- * scan.c
- *		A sequential scan that asks filters for all rows of a page at once.
+ * scan_node.c
+ *		A sequential scan that tests filters for all rows of a page at once.
  *
- * A row that a filter drops should cost as little as possible: no slot, no call of a
- * function, no expression.  So the keys of all visible rows of a page are read from
- * the page, and the filters asked for them one after the other, each for the rows
- * that the ones before let pass; where a filter is large its memory accesses are
- * started together.  Only what is left goes on, one by one, to the scan's own
- * conditions.
+ * Discarding a row should be as cheap as possible: without a slot, a function call or
+ * an expression.  So the keys of all visible rows are read from the page, and the
+ * filters are tested one after the other, each for the rows that passed those before it.
+ * For a large filter the memory accesses of all rows are started before the first result
+ * is needed.  Only the rows that pass are returned, one by one, to the scan's own quals.
  *
- * The first column of a row is often a miss of the cache, so that of a row some
- * places ahead is fetched while one is looked at.
+ * The header of a row is usually not in the processor's cache, so the rows a few places
+ * ahead are prefetched.
  */
 #include "../compat.h"
 
 #include "access/htup_details.h"
 #include "access/relscan.h"
 #include "access/tableam.h"
-#include "commands/explain.h"
-#if PG_VERSION_NUM >= 180000
-#include "commands/explain_format.h"
-#endif
 #include "executor/executor.h"
-#include "nodes/makefuncs.h"
+#include "executor/instrument.h"
 #include "storage/bufmgr.h"
 #include "utils/rel.h"
 
@@ -31,35 +26,33 @@
 
 #define SCAN_NAME	"Join Filter Scan"
 
-/* How far ahead of the row that is looked at the next ones are fetched. */
+/* How many rows ahead of the current one are prefetched. */
 #define ROWS_AHEAD	6
 
-/* After how many pages it is looked whether filters should be asked in another order. */
-#define PAGES_OF_ORDER	128
+/* Filters are sorted again after this many pages. */
+#define PAGES_PER_SORT	128
 
-typedef struct BatchScanState
+typedef struct ScanNodeState
 {
 	CustomScanState css;
 	int			n;
-	JoinAsking *asking;
+	JoinProbeState *probes;
 	bool		finished;
-	int			pages;			/* read by now */
+	int			pages;			/* read so far */
 	int			selected;		/* rows of this page that passed */
-	int			next;			/* of them, to return */
+	int			next;			/* the one of them to return next */
 	OffsetNumber selection[MaxHeapTuplesPerPage];
 	HeapTupleData tuple;
-} BatchScanState;
+} ScanNodeState;
 
 /* ----------------------------------------------------------------
  * In the plan
  * ----------------------------------------------------------------
  */
 
-static const CustomScanMethods scan_methods;
-
-/* A sequential scan that asks these filters. */
+/* Make a sequential scan that tests these filters. */
 CustomScan *
-joinfilter_batched_scan(SeqScan *from, List *probes)
+joinfilter_scan(SeqScan *from, List *probes)
 {
 	Scan	   *scan = (Scan *) from;
 	CustomScan *result = makeNode(CustomScan);
@@ -72,25 +65,25 @@ joinfilter_batched_scan(SeqScan *from, List *probes)
 	foreach(cell, probes)
 	{
 		JoinProbe  *probe = lfirst(cell);
-		List	   *numbers = NIL;
+		List	   *columns = NIL;
 		ListCell   *column;
 
 		foreach(column, probe->columns)
-			numbers = lappend_int(numbers, lfirst_node(Var, column)->varattno);
-		joinfilter_write_probe(result, probe->paramid, numbers, bf_copy_object(probe->columns));
+			columns = lappend_int(columns, lfirst_node(Var, column)->varattno);
+		joinfilter_write_probe(result, probe->paramid, columns, bf_copy_object(probe->columns));
 	}
-	result->methods = &scan_methods;
+	result->methods = &joinfilter_scan_methods;
 	return result;
 }
 
 /* ----------------------------------------------------------------
- * Asking
+ * Testing the rows of a page
  * ----------------------------------------------------------------
  */
 
-/* Point the tuple at a row of the page. */
+/* Let the state's tuple point to a row of the page. */
 static inline void
-look_at(BatchScanState *state, Page page, OffsetNumber offset)
+set_tuple(ScanNodeState *state, Page page, OffsetNumber offset)
 {
 	ItemId		item = PageGetItemId(page, offset);
 
@@ -98,32 +91,26 @@ look_at(BatchScanState *state, Page page, OffsetNumber offset)
 	state->tuple.t_len = ItemIdGetLength(item);
 }
 
-/* The number of a row's keys; false if one is NULL, which has no partner. */
+/* Compute the number of the keys of the state's tuple; returns false if one is NULL, which matches nothing. */
 static inline bool
-row_number(BatchScanState *state, const JoinAsking *asking, JoinFilter *filter, TupleDesc desc, uint64 *number)
+tuple_number(ScanNodeState *state, const JoinProbeState *probe, JoinFilter *filter, TupleDesc desc, uint64 *number)
 {
-	bool		isnull;
-	Datum		value = heap_getattr(&state->tuple, asking->columns[0], desc, &isnull);
-
-	if (isnull)
-		return false;
-	*number = join_key_number(&filter->outer[0], value);
-	for (int i = 1; i < asking->n_keys; i++)
+	*number = 0;
+	for (int i = 0; i < probe->n_keys; i++)
 	{
-		value = heap_getattr(&state->tuple, asking->columns[i], desc, &isnull);
+		bool		isnull;
+		Datum		value = heap_getattr(&state->tuple, probe->columns[i], desc, &isnull);
+
 		if (isnull)
 			return false;
-		*number = join_key_combine(*number, join_key_number(&filter->outer[i], value));
+		*number = join_key_append(filter->outer, i, *number, value);
 	}
 	return true;
 }
 
-/*
- * Start to read a row of the page that is looked at some rows later: its header, and
- * its key where that may lie in the cache line after.
- */
+/* Prefetch the header of a row, and its key, which may be in the next cache line. */
 static inline void
-fetch_ahead(const BatchScanState *state, const JoinAsking *asking, Page page, int i)
+prefetch_row(const ScanNodeState *state, const JoinProbeState *probe, Page page, int i)
 {
 	const char *row;
 
@@ -131,25 +118,24 @@ fetch_ahead(const BatchScanState *state, const JoinAsking *asking, Page page, in
 		return;
 	row = (const char *) PageGetItem(page, PageGetItemId(page, state->selection[i]));
 	bf_prefetch(row + offsetof(HeapTupleHeaderData, t_infomask2));
-	bf_prefetch(row + MAXALIGN(SizeofHeapTupleHeader) + Max(asking->offset, 0));
+	bf_prefetch(row + MAXALIGN(SizeofHeapTupleHeader) + Max(probe->offset, 0));
 }
 
 /*
- * Ask a bitmap for a key whose place in the row is known: nothing is called, and no
- * branch depends on what is found.  Rows with NULLs, or older than the column, take
- * the way of all others.
+ * Test a bitmap for keys at a fixed offset, without a function call and without a branch
+ * that depends on the result.  Rows with NULLs, and rows that were stored before the column was
+ * added, are tested as in test_filter().
  */
 static pg_attribute_always_inline void
-ask_bitmap(BatchScanState *state, const JoinAsking *asking, JoinFilter *filter, Page page, TupleDesc desc, int bytes)
+test_bitmap(ScanNodeState *state, const JoinProbeState *probe, JoinFilter *filter, Page page, TupleDesc desc, int bytes)
 {
 	const uint64 *bits = filter->bits;
-	const bool	modular = filter->kind == JOIN_FILTER_MODULAR;
 	const uint64 low = (uint64) filter->low;
 	const uint64 span = (uint64) filter->high - low;
-	const uint64 base = modular ? 0 : low;
-	const uint64 mask = modular ? filter->mask : PG_UINT64_MAX;
-	const int	offset = asking->offset;
-	const uint64 asked_before = filter->asked;
+	const uint64 base = filter->base;
+	const uint64 mask = filter->mask;
+	const int	offset = probe->offset;
+	const uint64 tested_before = filter->tested;
 	int			n = state->selected;
 	int			others = 0;
 	int			others_kept = 0;
@@ -162,26 +148,20 @@ ask_bitmap(BatchScanState *state, const JoinAsking *asking, JoinFilter *filter, 
 		uint64		number;
 		bool		found;
 
-		fetch_ahead(state, asking, page, i + ROWS_AHEAD);
-		if (unlikely((header->t_infomask & HEAP_HASNULL) || HeapTupleHeaderGetNatts(header) < asking->columns[0]))
+		prefetch_row(state, probe, page, i + ROWS_AHEAD);
+		if (unlikely((header->t_infomask & HEAP_HASNULL) || HeapTupleHeaderGetNatts(header) < probe->columns[0]))
 		{
-			look_at(state, page, row);
-			found = row_number(state, asking, filter, desc, &number) && join_filter_test(filter, number);
+			set_tuple(state, page, row);
+			found = tuple_number(state, probe, filter, desc, &number) && join_filter_test(filter, number);
 			others++;
 			others_kept += found;
 		}
 		else
 		{
-			const char *key = (const char *) header + header->t_hoff + offset;
 			uint64		place;
 			bool		within;
 
-			if (bytes == 8)
-				number = *(const uint64 *) key;
-			else if (bytes == 4)
-				number = (uint64) (int64) *(const int32 *) key;
-			else
-				number = (uint64) (int64) *(const int16 *) key;
+			number = join_key_read((const char *) header + header->t_hoff + offset, bytes);
 			within = number - low <= span;
 			place = within ? (number - base) & mask : 0;
 			found = (bits[place / 64] >> place % 64) & within;
@@ -190,15 +170,15 @@ ask_bitmap(BatchScanState *state, const JoinAsking *asking, JoinFilter *filter, 
 		kept += found;
 	}
 	state->selected = kept;
-	filter->asked += (uint64) (n - others);
+	filter->tested += (uint64) (n - others);
 	filter->passed += (uint64) (kept - others_kept);
-	if (asked_before < JOIN_FILTER_SAMPLE && filter->asked >= JOIN_FILTER_SAMPLE)
+	if (tested_before < JOIN_FILTER_SAMPLE && filter->tested >= JOIN_FILTER_SAMPLE)
 		join_filter_judge(filter);
 }
 
-/* Keep those of the selected rows that may have a partner. */
+/* Test a filter for the selected rows, and keep those that pass. */
 static void
-ask_filter(BatchScanState *state, const JoinAsking *asking, JoinFilter *filter, Page page, TupleDesc desc)
+test_filter(ScanNodeState *state, const JoinProbeState *probe, JoinFilter *filter, Page page, TupleDesc desc)
 {
 	uint64		numbers[MaxHeapTuplesPerPage];
 	int			n = 0;
@@ -209,28 +189,27 @@ ask_filter(BatchScanState *state, const JoinAsking *asking, JoinFilter *filter, 
 		join_shared_open(filter);
 	prefetch = filter->kind == JOIN_FILTER_LINES;
 	for (int i = 0; i < ROWS_AHEAD; i++)
-		fetch_ahead(state, asking, page, i);
-	if ((filter->kind == JOIN_FILTER_BITMAP || filter->kind == JOIN_FILTER_MODULAR) &&
-		asking->offset >= 0 && filter->outer[0].key.integer_bytes == asking->bytes)
+		prefetch_row(state, probe, page, i);
+	if (filter->kind == JOIN_FILTER_BITMAP && probe->offset >= 0 && filter->outer[0].key.integer_bytes == probe->bytes)
 	{
-		if (asking->bytes == 8)
-			ask_bitmap(state, asking, filter, page, desc, 8);
-		else if (asking->bytes == 4)
-			ask_bitmap(state, asking, filter, page, desc, 4);
+		if (probe->bytes == 8)
+			test_bitmap(state, probe, filter, page, desc, 8);
+		else if (probe->bytes == 4)
+			test_bitmap(state, probe, filter, page, desc, 4);
 		else
-			ask_bitmap(state, asking, filter, page, desc, 2);
+			test_bitmap(state, probe, filter, page, desc, 2);
 		return;
 	}
 	for (int i = 0; i < state->selected; i++)
 	{
 		OffsetNumber offset = state->selection[i];
 
-		fetch_ahead(state, asking, page, i + ROWS_AHEAD);
-		look_at(state, page, offset);
-		if (!row_number(state, asking, filter, desc, &numbers[n]))
+		prefetch_row(state, probe, page, i + ROWS_AHEAD);
+		set_tuple(state, page, offset);
+		if (!tuple_number(state, probe, filter, desc, &numbers[n]))
 			continue;
 		if (prefetch)
-			bf_prefetch(join_line(filter->lines, filter->bytes, bf_group_hash(numbers[n], 0)));
+			(void) bf_lines_prefetch(filter->lines, join_lines_shape(filter->bytes), numbers[n]);
 		state->selection[n++] = offset;
 	}
 	for (int i = 0; i < n; i++)
@@ -241,9 +220,9 @@ ask_filter(BatchScanState *state, const JoinAsking *asking, JoinFilter *filter, 
 	state->selected = kept;
 }
 
-/* Go to the next page that has a row to return; false at the end. */
+/* Advance to the next page that has a row to return; returns false after the last page. */
 static bool
-next_page(BatchScanState *state)
+next_page(ScanNodeState *state)
 {
 	HeapScanDesc scan = (HeapScanDesc) state->css.ss.ss_currentScanDesc;
 	ParamExecData *params = state->css.ss.ps.state->es_param_exec_vals;
@@ -261,15 +240,15 @@ next_page(BatchScanState *state)
 		state->selected = (int) scan->rs_ntuples;
 		state->next = 0;
 		memcpy(state->selection, scan->rs_vistuples, sizeof(OffsetNumber) * scan->rs_ntuples);
-		if (state->n > 1 && ++state->pages % PAGES_OF_ORDER == 0)
-			joinfilter_sort_asking(state->asking, state->n, params);
+		if (state->n > 1 && ++state->pages % PAGES_PER_SORT == 0)
+			joinfilter_sort_probes(state->probes, state->n, params);
 		caller = MemoryContextSwitchTo(econtext->ecxt_per_tuple_memory);
 		for (int i = 0; i < state->n && state->selected > 0; i++)
 		{
-			JoinFilter *filter = (JoinFilter *) DatumGetPointer(params[state->asking[i].paramid].value);
+			JoinFilter *filter = (JoinFilter *) DatumGetPointer(params[state->probes[i].paramid].value);
 
 			if (filter != NULL && !filter->off)
-				ask_filter(state, &state->asking[i], filter, page, desc);
+				test_filter(state, &state->probes[i], filter, page, desc);
 		}
 		MemoryContextSwitchTo(caller);
 		ResetExprContext(econtext);
@@ -288,7 +267,7 @@ static const CustomExecMethods scan_exec_methods;
 static Node *
 scan_create(CustomScan *plan)
 {
-	BatchScanState *state = (BatchScanState *) newNode(sizeof(BatchScanState), T_CustomScanState);
+	ScanNodeState *state = (ScanNodeState *) newNode(sizeof(ScanNodeState), T_CustomScanState);
 
 	state->css.methods = &scan_exec_methods;
 	return (Node *) state;
@@ -297,29 +276,26 @@ scan_create(CustomScan *plan)
 static void
 scan_begin(CustomScanState *css, EState *estate, int eflags)
 {
-	BatchScanState *state = (BatchScanState *) css;
+	ScanNodeState *state = (ScanNodeState *) css;
 	CustomScan *plan = (CustomScan *) css->ss.ps.plan;
 	TupleDesc	desc = RelationGetDescr(css->ss.ss_currentRelation);
 
-	/*
-	 * rows are returned where they are, in the buffer; the server expected
-	 * copies
-	 */
+	/* rows stay in their buffer, unlike in the slot that the server made */
 	bf_init_scan_slot(estate, &css->ss, desc, &TTSOpsBufferHeapTuple);
 	ExecAssignScanProjectionInfoWithVarno(&css->ss, (int) plan->scan.scanrelid);
 	css->ss.ps.qual = ExecInitQual(plan->scan.plan.qual, &css->ss.ps);
 
-	state->asking = joinfilter_read_probes(plan, &state->n);
-	joinfilter_find_places(state->asking, state->n, desc);
-	joinfilter_sort_asking(state->asking, state->n, estate->es_param_exec_vals);
+	state->probes = joinfilter_read_probes(plan, &state->n);
+	joinfilter_find_offsets(state->probes, state->n, desc);
+	joinfilter_sort_probes(state->probes, state->n, estate->es_param_exec_vals);
 	state->tuple.t_tableOid = RelationGetRelid(css->ss.ss_currentRelation);
 }
 
-/* The next row that the filters let pass. */
+/* Return the next row that passes the filters. */
 static TupleTableSlot *
 scan_next(ScanState *node)
 {
-	BatchScanState *state = (BatchScanState *) node;
+	ScanNodeState *state = (ScanNodeState *) node;
 	TupleTableSlot *slot = node->ss_ScanTupleSlot;
 	HeapScanDesc scan;
 
@@ -335,13 +311,13 @@ scan_next(ScanState *node)
 		}
 	}
 	scan = (HeapScanDesc) node->ss_currentScanDesc;
-	look_at(state, BufferGetPage(scan->rs_cbuf), state->selection[state->next]);
+	set_tuple(state, BufferGetPage(scan->rs_cbuf), state->selection[state->next]);
 	ItemPointerSet(&state->tuple.t_self, scan->rs_cblock, state->selection[state->next]);
 	state->next++;
 	return ExecStoreBufferHeapTuple(&state->tuple, slot, scan->rs_cbuf);
 }
 
-/* Nothing is checked again: such statements have no filters. */
+/* Never called: statements that recheck rows get no filters. */
 static bool
 scan_recheck(ScanState *node, TupleTableSlot *slot)
 {
@@ -357,7 +333,7 @@ scan_exec(CustomScanState *css)
 static void
 scan_rescan(CustomScanState *css)
 {
-	BatchScanState *state = (BatchScanState *) css;
+	ScanNodeState *state = (ScanNodeState *) css;
 
 	state->selected = state->next = 0;
 	state->finished = false;
@@ -398,13 +374,7 @@ scan_initialize_worker(CustomScanState *css, shm_toc *toc, void *coordinate)
 	css->ss.ss_currentScanDesc = bf_table_beginscan_parallel(css->ss.ss_currentRelation, coordinate);
 }
 
-static void
-scan_explain(CustomScanState *css, List *ancestors, ExplainState *es)
-{
-	joinfilter_explain_probes(css, ancestors, es);
-}
-
-static const CustomScanMethods scan_methods = {
+const CustomScanMethods joinfilter_scan_methods = {
 	.CustomName = SCAN_NAME,
 	.CreateCustomScanState = scan_create
 };
@@ -419,11 +389,5 @@ static const CustomExecMethods scan_exec_methods = {
 	.InitializeDSMCustomScan = scan_initialize_dsm,
 	.ReInitializeDSMCustomScan = scan_reinitialize_dsm,
 	.InitializeWorkerCustomScan = scan_initialize_worker,
-	.ExplainCustomScan = scan_explain
+	.ExplainCustomScan = joinfilter_explain_probes
 };
-
-void
-joinfilter_register_scan(void)
-{
-	RegisterCustomScanMethods(&scan_methods);
-}

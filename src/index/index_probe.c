@@ -1,15 +1,16 @@
 /*
- * probe.c
- *		Is a key in the index?
+ * index_probe.c
+ *		Probing the index for keys.
  *
- * "No" is certain for every row that a snapshot taken before the question can
- * see: the row's inserter set the bits before it committed.  (It is also certain
- * only if the index has an entry for every such row; scans and functions that rely
- * on it see to that.)
+ * A key that is reported absent is in no row that a snapshot taken before the probe can
+ * see, because the inserting transaction sets the bits before it commits.  (That requires
+ * that the index has an entry for every such row.  For index scans the server ensures it,
+ * for functions trust.c.)
  *
- * In a serializable transaction the answer, yes or no, depends on every page that
- * was looked at.  Each gets a predicate lock before it is read; bfindex_insert
- * checks for such locks on every page that it looks at, while it holds the page.
+ * In a serializable transaction the result depends on every page that was read, whether
+ * the key is present or not.  A page gets a predicate lock before it is read;
+ * bfindex_insert checks for such locks on every page that it reads, while it holds the
+ * page's lock.
  */
 #include "../compat.h"
 
@@ -19,7 +20,7 @@
 
 #include "index.h"
 
-/* `snapshot` NULL: the answer will not be relied upon. */
+/* Is a key present?  Without a snapshot, no predicate locks are taken. */
 bool
 bfindex_contains_hash(Relation index, uint64 hash, Snapshot snapshot)
 {
@@ -56,11 +57,11 @@ bfindex_contains_hash(Relation index, uint64 hash, Snapshot snapshot)
 }
 
 /*
- * Does the index have one of these keys?  The result is true for values of a class that
- * the index does not have.
+ * Is one of these keys present?  The result is true for keys of another class than that of
+ * the index.
  *
- * What a serializable scan returns depends on all of the values, also on those after
- * the first that is found: their pages must be locked, too.
+ * The result of a serializable scan depends on all keys, including those after the first
+ * that is present: their pages must get predicate locks, too.
  */
 bool
 bfindex_contains_any(Relation index, const IndexKeyList *keys, Snapshot snapshot)
@@ -68,12 +69,11 @@ bfindex_contains_any(Relation index, const IndexKeyList *keys, Snapshot snapshot
 	bool		all = snapshot != NULL && IsolationIsSerializable();
 	bool		found = false;
 
-	if (keys->type != NULL && !index_key_class_matches(bfindex_class(index), keys->type))
+	if (keys->type == NULL)
+		return false;			/* the condition compares with NULL */
+	if (!index_key_class_matches(bfindex_class(index), keys->type))
 	{
-		/*
-		 * unless it is damaged, the operator was added to ours by somebody
-		 * else
-		 */
+		/* unless the index is damaged, a user added an operator to the family */
 		bfindex_check_class(index);
 		if (snapshot != NULL)
 			PredicateLockRelation(index, snapshot);

@@ -1,59 +1,56 @@
 /*
- * probe.c
- *		The custom scan above a scan that asks filters row by row.
+ * probe_node.c
+ *		The custom scan above another scan that tests filters row by row.
  *
- * This works above every kind of scan: of indexes, of foreign tables, of samples, and
- * where row-level security has conditions of its own, which then come first.
+ * It works above every kind of scan: of indexes, foreign tables and samples, and also
+ * where row-level security applies, because the scan evaluates its quals first.
  *
- * A scan of a table returns a row where it lies on its page, and the key of most rows
- * has a fixed place there: nothing else of the row is looked at before it has passed.
- * A scan that picks columns out of its rows would do so for all of them; this node does
- * it instead, for those that pass.
+ * A scan of a table can return a row as it is stored on its page, where most keys have a
+ * fixed offset, so that nothing else of the row is read before it has passed.  A scan with a
+ * projection would compute it for all rows.  This node then takes the projection over from the
+ * scan, and computes it for the rows that pass.
  */
 #include "../compat.h"
 
 #include "access/htup_details.h"
-#include "commands/explain.h"
-#if PG_VERSION_NUM >= 180000
-#include "commands/explain_format.h"
-#endif
 #include "executor/executor.h"
+#include "executor/instrument.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
-#include "nodes/nodeFuncs.h"
 #include "utils/rel.h"
 
 #include "joinfilter.h"
+#include "nodes.h"
 
 #define PROBE_NAME	"Join Filter Probe"
 
-typedef struct ProbeState
+typedef struct ProbeNodeState
 {
 	CustomScanState css;
 	int			n;
-	JoinAsking *asking;
-	uint32		rows;			/* asked for since the order was looked at */
-	ProjectionInfo *projection; /* of rows that pass, or NULL */
-} ProbeState;
+	JoinProbeState *probes;
+	uint32		rows;			/* tested so far */
+	ProjectionInfo *projection; /* for rows that pass, or NULL */
+} ProbeNodeState;
 
-static const CustomScanMethods probe_methods;
 static const CustomExecMethods probe_exec_methods;
 
+/* Make a node above a scan that tests these filters. */
 CustomScan *
 joinfilter_probe(Plan *scan, int plan_node_id, List *probes)
 {
-	CustomScan *node = joinfilter_pass_through(scan, plan_node_id, &probe_methods);
+	CustomScan *node = joinfilter_pass_through(scan, plan_node_id, &joinfilter_probe_methods);
 	ListCell   *cell;
 
 	foreach(cell, probes)
 	{
 		JoinProbe  *probe = lfirst(cell);
 		List	   *keys = NIL;
-		ListCell   *number;
+		ListCell   *resno;
 
-		foreach(number, probe->numbers)
-			keys = lappend(keys, bf_copy_object(((TargetEntry *) list_nth(node->custom_scan_tlist, lfirst_int(number) - 1))->expr));
-		joinfilter_write_probe(node, probe->paramid, list_copy(probe->numbers), keys);
+		foreach(resno, probe->resnos)
+			keys = lappend(keys, bf_copy_object(list_nth_node(TargetEntry, node->custom_scan_tlist, lfirst_int(resno) - 1)->expr));
+		joinfilter_write_probe(node, probe->paramid, list_copy(probe->resnos), keys);
 	}
 	return node;
 }
@@ -61,15 +58,15 @@ joinfilter_probe(Plan *scan, int plan_node_id, List *probes)
 static Node *
 probe_create(CustomScan *plan)
 {
-	ProbeState *state = (ProbeState *) newNode(sizeof(ProbeState), T_CustomScanState);
+	ProbeNodeState *state = (ProbeNodeState *) newNode(sizeof(ProbeNodeState), T_CustomScanState);
 
 	state->css.methods = &probe_exec_methods;
 	return (Node *) state;
 }
 
 /*
- * A plan that returns whole rows, in place of a scan of a table that picks columns out
- * of them; NULL if the scan does not, or calculates something.
+ * Make a copy of a scan that returns whole rows of its table, if the scan has a projection of plain
+ * columns; otherwise return NULL.
  */
 static Plan *
 scan_of_whole_rows(Plan *scan, EState *estate, int eflags)
@@ -80,7 +77,7 @@ scan_of_whole_rows(Plan *scan, EState *estate, int eflags)
 	ListCell   *cell;
 	bool		whole;
 
-	if ((!IsA(scan, SeqScan) && !IsA(scan, IndexScan) && !IsA(scan, BitmapHeapScan)) || (eflags & EXEC_FLAG_EXPLAIN_ONLY))
+	if (!joinfilter_node_kind(scan)->table_rows || (eflags & EXEC_FLAG_EXPLAIN_ONLY))
 		return NULL;
 	desc = RelationGetDescr(ExecOpenScanRelation(estate, table, eflags));
 	whole = list_length(scan->targetlist) == desc->natts;
@@ -114,19 +111,19 @@ scan_of_whole_rows(Plan *scan, EState *estate, int eflags)
 	return copy;
 }
 
-/* Start the scan below, and pick out columns in its place. */
+/* Start the copy of the scan that returns whole rows, and take over its projection. */
 static void
-begin_with_projection(ProbeState *state, Plan *scan, Plan *whole, EState *estate, int eflags)
+begin_with_projection(ProbeNodeState *state, Plan *scan, Plan *whole, EState *estate, int eflags)
 {
 	PlanState  *node = &state->css.ss.ps;
 
 	outerPlanState(node) = ExecInitNode(whole, estate, eflags);
 	for (int i = 0; i < state->n; i++)
 	{
-		JoinAsking *asking = &state->asking[i];
+		AttrNumber *columns = state->probes[i].columns;
 
-		for (int k = 0; k < asking->n_keys; k++)
-			asking->columns[k] = ((Var *) list_nth_node(TargetEntry, scan->targetlist, asking->columns[k] - 1)->expr)->varattno;
+		for (int k = 0; k < state->probes[i].n_keys; k++)
+			columns[k] = ((Var *) list_nth_node(TargetEntry, scan->targetlist, columns[k] - 1)->expr)->varattno;
 	}
 	node->resultops = &TTSOpsVirtual;
 	node->resultopsfixed = true;
@@ -140,75 +137,67 @@ static TupleTableSlot *probe_exec(PlanState *node);
 static void
 probe_begin(CustomScanState *css, EState *estate, int eflags)
 {
-	ProbeState *state = (ProbeState *) css;
+	ProbeNodeState *state = (ProbeNodeState *) css;
 	CustomScan *plan = (CustomScan *) css->ss.ps.plan;
 	Plan	   *scan = outerPlan(plan);
 	Plan	   *whole = scan_of_whole_rows(scan, estate, eflags);
 	bool		fixed;
 
-	state->asking = joinfilter_read_probes(plan, &state->n);
+	state->probes = joinfilter_read_probes(plan, &state->n);
 	if (whole != NULL)
 		begin_with_projection(state, scan, whole, estate, eflags);
 	else
 		joinfilter_begin_pass_through(css, estate, eflags);
 	if (ExecGetResultSlotOps(outerPlanState(css), &fixed) == &TTSOpsBufferHeapTuple && fixed)
-		joinfilter_find_places(state->asking, state->n, ExecGetResultType(outerPlanState(css)));
-	joinfilter_sort_asking(state->asking, state->n, estate->es_param_exec_vals);
-	/* without the detour that custom scans take */
+		joinfilter_find_offsets(state->probes, state->n, ExecGetResultType(outerPlanState(css)));
+	joinfilter_sort_probes(state->probes, state->n, estate->es_param_exec_vals);
+	/* called directly, not through ExecCustomScan() */
 	css->ss.ps.ExecProcNode = probe_exec;
 }
 
 /*
- * The integer that is the only key of a row, read from its page.  False if it has no
- * fixed place there, or has already been found.
+ * Read the only key of a row, an integer, from its page.  Returns false if it has no fixed
+ * offset there, or if the slot already contains it.
  */
 static inline bool
-read_integer(const JoinAsking *asking, const JoinFilter *filter, TupleTableSlot *slot, uint64 *number)
+read_integer(const JoinProbeState *probe, const JoinFilter *filter, TupleTableSlot *slot, uint64 *number)
 {
 	HeapTupleHeader header;
-	const char *key;
 
-	if (asking->offset < 0 || slot->tts_nvalid >= asking->columns[0] || !filter->is_integer ||
-		filter->outer[0].key.integer_bytes != asking->bytes)
+	if (probe->offset < 0 || slot->tts_nvalid >= probe->columns[0] || !filter->is_integer ||
+		filter->outer[0].key.integer_bytes != probe->bytes)
 		return false;
 	header = ((BufferHeapTupleTableSlot *) slot)->base.tuple->t_data;
-	if ((header->t_infomask & HEAP_HASNULL) || HeapTupleHeaderGetNatts(header) < asking->columns[0])
+	if ((header->t_infomask & HEAP_HASNULL) || HeapTupleHeaderGetNatts(header) < probe->columns[0])
 		return false;
-	key = (const char *) header + header->t_hoff + asking->offset;
-	if (asking->bytes == 8)
-		*number = *(const uint64 *) key;
-	else if (asking->bytes == 4)
-		*number = (uint64) (int64) *(const int32 *) key;
-	else
-		*number = (uint64) (int64) *(const int16 *) key;
+	*number = join_key_read((const char *) header + header->t_hoff + probe->offset, probe->bytes);
 	return true;
 }
 
-/* May the row have a partner?  A NULL has none. */
+/* Test a filter for a row.  A NULL matches nothing. */
 static bool
-row_passes(const JoinAsking *asking, JoinFilter *filter, TupleTableSlot *slot)
+row_passes(const JoinProbeState *probe, JoinFilter *filter, TupleTableSlot *slot)
 {
 	uint64		number = 0;
 
-	for (int i = 0; i < asking->n_keys; i++)
+	for (int i = 0; i < probe->n_keys; i++)
 	{
 		bool		isnull;
-		Datum		value = slot_getattr(slot, asking->columns[i], &isnull);
+		Datum		value = slot_getattr(slot, probe->columns[i], &isnull);
 
 		if (isnull)
 			return false;
-		number = i == 0 ? join_key_number(&filter->outer[0], value) :
-			join_key_combine(number, join_key_number(&filter->outer[i], value));
+		number = join_key_append(filter->outer, i, number, value);
 	}
 	return join_filter_test(filter, number);
 }
 
-/* The same where something may be allocated. */
+/* The same for keys whose hash functions may allocate memory. */
 static bool
-row_passes_in_context(const JoinAsking *asking, JoinFilter *filter, TupleTableSlot *slot, ExprContext *econtext)
+row_passes_in_context(const JoinProbeState *probe, JoinFilter *filter, TupleTableSlot *slot, ExprContext *econtext)
 {
 	MemoryContext caller = MemoryContextSwitchTo(econtext->ecxt_per_tuple_memory);
-	bool		passes = row_passes(asking, filter, slot);
+	bool		passes = row_passes(probe, filter, slot);
 
 	MemoryContextSwitchTo(caller);
 	ResetExprContext(econtext);
@@ -216,11 +205,11 @@ row_passes_in_context(const JoinAsking *asking, JoinFilter *filter, TupleTableSl
 }
 
 /*
- * All filters are switched off: what is left of the node is a call.  Where the child is
- * to be rescanned, so is this node, which then asks again.
+ * Return the next row of the child, when all filters are switched off.  A rescan of the
+ * child also rescans this node, which then tests filters again.
  */
 static TupleTableSlot *
-pass_on(PlanState *node)
+return_untested(PlanState *node)
 {
 	PlanState  *child = outerPlanState(node);
 
@@ -228,9 +217,9 @@ pass_on(PlanState *node)
 	return child->ExecProcNode(child);
 }
 
-/* Ask all filters for a row. */
+/* Test all filters for a row. */
 static inline bool
-ask_filters(ProbeState *state, TupleTableSlot *slot)
+test_filters(ProbeNodeState *state, TupleTableSlot *slot)
 {
 	PlanState  *node = &state->css.ss.ps;
 	ParamExecData *params = node->state->es_param_exec_vals;
@@ -238,32 +227,32 @@ ask_filters(ProbeState *state, TupleTableSlot *slot)
 
 	for (int i = 0; i < state->n; i++)
 	{
-		const JoinAsking *asking = &state->asking[i];
-		JoinFilter *filter = (JoinFilter *) DatumGetPointer(params[asking->paramid].value);
+		const JoinProbeState *probe = &state->probes[i];
+		JoinFilter *filter = (JoinFilter *) DatumGetPointer(params[probe->paramid].value);
 		uint64		number;
 
 		if (filter == NULL)
 			continue;
 		if (filter->off)
 			n_off++;
-		else if (read_integer(asking, filter, slot, &number))
+		else if (read_integer(probe, filter, slot, &number))
 		{
 			if (!join_filter_test(filter, number))
 				return false;
 		}
-		else if (filter->is_integer ? !row_passes(asking, filter, slot) :
-				 !row_passes_in_context(asking, filter, slot, node->ps_ExprContext))
+		else if (filter->is_integer ? !row_passes(probe, filter, slot) :
+				 !row_passes_in_context(probe, filter, slot, node->ps_ExprContext))
 			return false;
 	}
 	if (n_off == state->n && state->projection == NULL)
-		ExecSetExecProcNode(node, pass_on);
+		ExecSetExecProcNode(node, return_untested);
 	return true;
 }
 
 static TupleTableSlot *
 probe_exec(PlanState *node)
 {
-	ProbeState *state = (ProbeState *) node;
+	ProbeNodeState *state = (ProbeNodeState *) node;
 	TupleTableSlot *slot;
 
 	for (;;)
@@ -273,8 +262,8 @@ probe_exec(PlanState *node)
 		if (TupIsNull(slot))
 			return state->projection == NULL ? slot : ExecClearTuple(node->ps_ResultTupleSlot);
 		if (state->n > 1 && ++state->rows % JOIN_FILTER_SAMPLE == 0)
-			joinfilter_sort_asking(state->asking, state->n, node->state->es_param_exec_vals);
-		if (ask_filters(state, slot))
+			joinfilter_sort_probes(state->probes, state->n, node->state->es_param_exec_vals);
+		if (test_filters(state, slot))
 			break;
 		InstrCountFiltered2(node, 1);
 	}
@@ -294,14 +283,14 @@ probe_exec_custom(CustomScanState *css)
 static void
 probe_rescan(CustomScanState *css)
 {
-	/* after a rescan there may be other filters */
-	if (css->ss.ps.ExecProcNodeReal == pass_on)
+	/* after a rescan there are new filters */
+	if (css->ss.ps.ExecProcNodeReal == return_untested)
 		ExecSetExecProcNode(&css->ss.ps, probe_exec);
 	if (outerPlanState(css)->chgParam == NULL)
 		ExecReScan(outerPlanState(css));
 }
 
-/* A merge join marks a row of its inner side, of which it has a copy, and goes on from there. */
+/* Mark a position for a merge join, which keeps a copy of the row there and only has to continue after it. */
 static void
 probe_mark(CustomScanState *css)
 {
@@ -320,13 +309,7 @@ probe_end(CustomScanState *css)
 	ExecEndNode(outerPlanState(css));
 }
 
-static void
-probe_explain(CustomScanState *css, List *ancestors, ExplainState *es)
-{
-	joinfilter_explain_probes(css, ancestors, es);
-}
-
-static const CustomScanMethods probe_methods = {
+const CustomScanMethods joinfilter_probe_methods = {
 	.CustomName = PROBE_NAME,
 	.CreateCustomScanState = probe_create
 };
@@ -339,11 +322,5 @@ static const CustomExecMethods probe_exec_methods = {
 	.ReScanCustomScan = probe_rescan,
 	.MarkPosCustomScan = probe_mark,
 	.RestrPosCustomScan = probe_restore,
-	.ExplainCustomScan = probe_explain
+	.ExplainCustomScan = joinfilter_explain_probes
 };
-
-void
-joinfilter_register_probe(void)
-{
-	RegisterCustomScanMethods(&probe_methods);
-}

@@ -1,41 +1,32 @@
 /*
- * collect.c
- *		The custom scan under a Hash node: passes rows through and collects their
- *		keys.
+ * collect_node.c
+ *		The custom scan under a Hash node, which returns the rows of its child and
+ *		collects their keys.
  *
- * When the last row has passed, the filter is made and put into its parameter.  A
- * rescan takes it back first: the scans on the outer side then let everything pass
- * until the keys are complete again.
+ * After the last row the filter is built and its parameter set.  A rescan first resets
+ * the parameter: until the keys are complete again, the scans of the outer side let all
+ * rows pass.
  *
- * Under a Parallel Hash the processes fill one filter together, in shared memory.
- * There the parameter is set from the start: no process reads an outer row before it
- * has met the others at the barrier where the hash table is complete, and each of them
- * has added its last key by then.  A worker that starts later than that adds nothing,
- * to the hash table and to the filter.
+ * The processes of a Parallel Hash fill one filter in shared memory.  Its parameter is set
+ * from the start.  No process reads an outer row before it has waited at the barrier for
+ * the complete hash table, and by then all processes have added their last key.  A worker
+ * that starts later adds nothing, neither to the hash table nor to the filter.
  *
- * The expressions of the keys are those of the Hash node.  A join whose keys come from
- * different scans has several filters, hence several collectors, one above the other.
+ * The key expressions are those of the Hash node.  A join whose keys come from different
+ * scans has several filters, and so several of these nodes one above the other.
  */
 #include "../compat.h"
 
 #include <math.h>
 
 #include "commands/explain.h"
-#if PG_VERSION_NUM >= 180000
-#include "commands/explain_format.h"
-#endif
 #include "executor/executor.h"
-#include "miscadmin.h"
-#include "nodes/makefuncs.h"
-#include "nodes/nodeFuncs.h"
 #include "storage/shmem.h"
-#include "utils/builtins.h"
-#include "utils/memutils.h"
-#include "utils/ruleutils.h"
 
+#include "../server.h"
 #include "joinfilter.h"
 
-#define COLLECTOR_NAME	"Join Filter"
+#define COLLECT_NAME	"Join Filter"
 
 typedef struct CollectState
 {
@@ -46,11 +37,11 @@ typedef struct CollectState
 	ExprState **expressions;	/* of the inner keys */
 	JoinKeyState *inner;
 	JoinKeyState *outer;
-	uint64		planned;		/* keys that the planner expects */
+	uint64		planned;		/* keys that the planner estimates */
 	bool		started;
 	JoinFilterBuild build;
 	JoinFilter *filter;			/* once it is complete */
-	bool		counted_off;	/* EXPLAIN knows that it was switched off */
+	bool		counted_off;	/* counted as switched off, for EXPLAIN */
 	JoinFilterShared *shared;	/* filled by all processes, or NULL */
 } CollectState;
 
@@ -59,8 +50,7 @@ typedef struct CollectState
  * ----------------------------------------------------------------
  */
 
-static const CustomScanMethods collector_methods;
-
+/* A key as a list, which plans can contain. */
 static List *
 key_as_list(const JoinKey *key)
 {
@@ -80,12 +70,12 @@ key_from_list(const List *list)
 	return key;
 }
 
-/* What is below a Hash, with a filter made of these expressions over its rows. */
+/* Make a node between a Hash and its child that builds a filter from these expressions over the child's rows. */
 CustomScan *
-joinfilter_collector(Hash *hash, int plan_node_id, int paramid, List *inner_keys, const JoinKey *inner, const JoinKey *outer)
+joinfilter_collect(Hash *hash, int plan_node_id, int paramid, List *inner_keys, const JoinKey *inner, const JoinKey *outer)
 {
 	Plan	   *child = outerPlan(hash);
-	CustomScan *scan = joinfilter_pass_through(child, plan_node_id, &collector_methods);
+	CustomScan *scan = joinfilter_pass_through(child, plan_node_id, &joinfilter_collect_methods);
 	double		rows = hash->plan.parallel_aware ? hash->rows_total : child->plan_rows;
 	List	   *inner_list = NIL;
 	List	   *outer_list = NIL;
@@ -106,30 +96,34 @@ joinfilter_collector(Hash *hash, int plan_node_id, int paramid, List *inner_keys
  * ----------------------------------------------------------------
  */
 
-static const CustomExecMethods collector_exec_methods;
+static const CustomExecMethods collect_exec_methods;
 
 static Node *
-collector_create(CustomScan *plan)
+collect_create(CustomScan *plan)
 {
 	CollectState *state = (CollectState *) newNode(sizeof(CollectState), T_CustomScanState);
 
-	state->css.methods = &collector_exec_methods;
+	state->css.methods = &collect_exec_methods;
 	return (Node *) state;
 }
 
+/* Set the filter of this process and its parameter.  A shared filter may still be incomplete. */
 static void
-set_parameter(CollectState *state)
+set_filter(CollectState *state, JoinFilter *filter)
 {
 	ParamExecData *parameter = &state->css.ss.ps.state->es_param_exec_vals[state->paramid];
 
-	parameter->value = PointerGetDatum(state->filter);
-	parameter->isnull = state->filter == NULL;
+	state->filter = filter;
+	if (filter != NULL)
+		filter->outer = state->outer;
+	parameter->value = PointerGetDatum(filter);
+	parameter->isnull = filter == NULL;
 }
 
-static TupleTableSlot *collector_exec(PlanState *node);
+static TupleTableSlot *collect_exec(PlanState *node);
 
 static void
-collector_begin(CustomScanState *css, EState *estate, int eflags)
+collect_begin(CustomScanState *css, EState *estate, int eflags)
 {
 	CollectState *state = (CollectState *) css;
 	CustomScan *plan = (CustomScan *) css->ss.ps.plan;
@@ -152,12 +146,12 @@ collector_begin(CustomScanState *css, EState *estate, int eflags)
 		join_key_init(&state->outer[i], &outer, CurrentMemoryContext);
 	}
 	state->is_integer = state->n_keys == 1 && state->inner[0].key.integer_bytes > 0;
-	set_parameter(state);
-	/* without the detour that custom scans take */
-	css->ss.ps.ExecProcNode = collector_exec;
+	set_filter(state, NULL);
+	/* called directly, not through ExecCustomScan() */
+	css->ss.ps.ExecProcNode = collect_exec;
 }
 
-/* Collect the keys of one row.  A row with a NULL among them finds no partner. */
+/* Collect the keys of one row, unless one is NULL, which matches nothing. */
 static void
 collect_row(CollectState *state, TupleTableSlot *slot)
 {
@@ -166,7 +160,7 @@ collect_row(CollectState *state, TupleTableSlot *slot)
 	uint64		number = 0;
 	bool		isnull = false;
 
-	/* few keys leave something behind: spare them the call */
+	/* evaluating most keys allocates nothing, and then the call is skipped */
 	if (unlikely(!econtext->ecxt_per_tuple_memory->isReset || econtext->ecxt_per_tuple_memory->firstchild != NULL))
 		ResetExprContext(econtext);
 	econtext->ecxt_outertuple = slot;
@@ -176,8 +170,7 @@ collect_row(CollectState *state, TupleTableSlot *slot)
 		Datum		value = ExecEvalExpr(state->expressions[i], econtext, &isnull);
 
 		if (!isnull)
-			number = i == 0 ? join_key_number(&state->inner[i], value) :
-				join_key_combine(number, join_key_number(&state->inner[i], value));
+			number = join_key_append(state->inner, i, number, value);
 	}
 	if (!isnull && state->shared != NULL)
 		join_shared_add(state->shared, &state->build, number);
@@ -186,22 +179,9 @@ collect_row(CollectState *state, TupleTableSlot *slot)
 	MemoryContextSwitchTo(caller);
 }
 
-/* The filter of this process is there: complete, or complete as soon as it is asked. */
-static void
-set_filter(CollectState *state, JoinFilter *filter)
-{
-	state->filter = filter;
-	if (filter != NULL)
-	{
-		filter->n_keys = state->n_keys;
-		filter->outer = state->outer;
-	}
-	set_parameter(state);
-}
-
 /*
- * The last row has passed.  EXPLAIN sums up what nodes count over processes: keys and
- * bytes are counted where it expects other things.
+ * Build the filter after the last row.  The numbers of keys and bytes are stored in
+ * counters of the node's instrumentation, because EXPLAIN adds these up over processes.
  */
 static void
 finish_collecting(CollectState *state)
@@ -212,7 +192,7 @@ finish_collecting(CollectState *state)
 		state->build.given_up = true;
 	}
 	if (state->filter != NULL)
-		return;					/* asked for rows once more, or shared */
+		return;					/* shared, or called after the last row */
 	set_filter(state, join_filter_finish(&state->build));
 	if (state->filter != NULL)
 	{
@@ -222,7 +202,7 @@ finish_collecting(CollectState *state)
 }
 
 static TupleTableSlot *
-collector_exec(PlanState *node)
+collect_exec(PlanState *node)
 {
 	CollectState *state = (CollectState *) node;
 	TupleTableSlot *slot = ExecProcNode(outerPlanState(node));
@@ -240,12 +220,12 @@ collector_exec(PlanState *node)
 }
 
 static TupleTableSlot *
-collector_exec_custom(CustomScanState *css)
+collect_exec_custom(CustomScanState *css)
 {
-	return collector_exec(&css->ss.ps);
+	return collect_exec(&css->ss.ps);
 }
 
-/* Count a filter that was switched off, once. */
+/* Count a filter that was switched off, but only once. */
 static void
 count_off(CollectState *state)
 {
@@ -256,7 +236,7 @@ count_off(CollectState *state)
 	}
 }
 
-/* Share a filter: it can be asked as soon as there is something to ask for. */
+/* Use a filter in shared memory. */
 static void
 attach(CollectState *state, JoinFilterShared *shared)
 {
@@ -266,14 +246,13 @@ attach(CollectState *state, JoinFilterShared *shared)
 	set_filter(state, join_shared_attach(shared, state->css.ss.ps.state->es_query_cxt));
 }
 
-/* The filter is not good any more; keys are collected anew. */
+/* Drop the filter and the collected keys, before they are collected again. */
 static void
 forget_filter(CollectState *state)
 {
 	count_off(state);
 	state->counted_off = false;
-	if (state->build.numbers != NULL)
-		pfree(state->build.numbers);
+	bf_accumulator_free(server_host(NULL), &state->build.numbers);
 	memset(&state->build, 0, sizeof(JoinFilterBuild));
 	state->started = false;
 	if (state->shared != NULL)
@@ -287,7 +266,7 @@ forget_filter(CollectState *state)
 }
 
 static void
-collector_rescan(CustomScanState *css)
+collect_rescan(CustomScanState *css)
 {
 	forget_filter((CollectState *) css);
 	if (outerPlanState(css)->chgParam == NULL)
@@ -295,7 +274,7 @@ collector_rescan(CustomScanState *css)
 }
 
 static void
-collector_end(CustomScanState *css)
+collect_end(CustomScanState *css)
 {
 	forget_filter((CollectState *) css);
 	ExecEndNode(outerPlanState(css));
@@ -305,12 +284,12 @@ collector_end(CustomScanState *css)
  * Shared memory
  * ----------------------------------------------------------------
  *
- * It begins where a cache line does.  What it looks like is decided once, when it is
- * made: workers, and those that start after a rescan, take it as it is.
+ * The filter is aligned to a cache line.  Its size is chosen once, when the memory is
+ * set up; workers use it as it is, also those that start after a rescan.
  */
 
 static Size
-collector_estimate_dsm(CustomScanState *css, ParallelContext *pcxt)
+collect_estimate_dsm(CustomScanState *css, ParallelContext *pcxt)
 {
 	CollectState *state = (CollectState *) css;
 
@@ -324,7 +303,7 @@ shared_at(void *coordinate)
 }
 
 static void
-collector_initialize_dsm(CustomScanState *css, ParallelContext *pcxt, void *coordinate)
+collect_initialize_dsm(CustomScanState *css, ParallelContext *pcxt, void *coordinate)
 {
 	CollectState *state = (CollectState *) css;
 
@@ -333,21 +312,21 @@ collector_initialize_dsm(CustomScanState *css, ParallelContext *pcxt, void *coor
 }
 
 static void
-collector_reinitialize_dsm(CustomScanState *css, ParallelContext *pcxt, void *coordinate)
+collect_reinitialize_dsm(CustomScanState *css, ParallelContext *pcxt, void *coordinate)
 {
 	join_shared_empty(shared_at(coordinate));
 	attach((CollectState *) css, shared_at(coordinate));
 }
 
 static void
-collector_initialize_worker(CustomScanState *css, shm_toc *toc, void *coordinate)
+collect_initialize_worker(CustomScanState *css, shm_toc *toc, void *coordinate)
 {
 	attach((CollectState *) css, shared_at(coordinate));
 }
 
-/* The shared memory may go away: keep what EXPLAIN tells.  Other filters stay as they are. */
+/* Detach from a shared filter before its memory is freed, but keep the figures for EXPLAIN. */
 static void
-collector_shutdown(CustomScanState *css)
+collect_shutdown(CustomScanState *css)
 {
 	CollectState *state = (CollectState *) css;
 	ParamExecData *parameter = &css->ss.ps.state->es_param_exec_vals[state->paramid];
@@ -365,19 +344,20 @@ collector_shutdown(CustomScanState *css)
 }
 
 /*
- * What became of the filters.  One that is shared is the same for all processes; of
- * the others there is one for each process and each time that the node was run, and
- * keys and bytes are those of one, as EXPLAIN does it with rows.
+ * Show the filter in EXPLAIN ANALYZE.  A shared filter is the same for all processes.
+ * Otherwise there is one filter per process and per execution of the node; keys and bytes
+ * are then averages per loop, as EXPLAIN shows rows.
  */
 static void
 explain_filters(CollectState *state, ExplainState *es)
 {
 	const JoinFilter *filter = state->filter;
-	const double loops = state->css.ss.ps.instrument->nloops;
-	const bool	shared = state->css.ss.ps.plan->parallel_aware && filter != NULL;
-	const double keys = shared ? (double) filter->keys : state->css.ss.ps.instrument->ntuples2 / loops;
-	const double bytes = shared ? (double) filter->bytes : state->css.ss.ps.instrument->nfiltered1 / loops;
-	const double off = state->css.ss.ps.instrument->nfiltered2;
+	const PlanState *node = &state->css.ss.ps;
+	const double loops = node->instrument->nloops;
+	const bool	shared = node->plan->parallel_aware && filter != NULL;
+	const double keys = shared ? (double) filter->keys : node->instrument->ntuples2 / loops;
+	const double bytes = shared ? (double) filter->bytes : node->instrument->nfiltered1 / loops;
+	const double off = node->instrument->nfiltered2;
 	const char *kind = filter != NULL ? join_filter_kind_name(filter->kind) : state->build.given_up ? "none" : "of workers";
 
 	if (es->format == EXPLAIN_FORMAT_TEXT)
@@ -398,38 +378,31 @@ explain_filters(CollectState *state, ExplainState *es)
 }
 
 static void
-collector_explain(CustomScanState *css, List *ancestors, ExplainState *es)
+collect_explain(CustomScanState *css, List *ancestors, ExplainState *es)
 {
 	CollectState *state = (CollectState *) css;
 	CustomScan *plan = (CustomScan *) css->ss.ps.plan;
 
-	ExplainPropertyText("Filter Keys", psprintf("$%d (%s)", state->paramid,
-												joinfilter_deparse(css, plan->custom_exprs, ancestors, es)), es);
+	ExplainPropertyText("Filter Keys", joinfilter_deparse(css, state->paramid, plan->custom_exprs, ancestors, es), es);
 	if (es->analyze && css->ss.ps.instrument != NULL && css->ss.ps.instrument->nloops > 0)
 		explain_filters(state, es);
 }
 
-static const CustomScanMethods collector_methods = {
-	.CustomName = COLLECTOR_NAME,
-	.CreateCustomScanState = collector_create
+const CustomScanMethods joinfilter_collect_methods = {
+	.CustomName = COLLECT_NAME,
+	.CreateCustomScanState = collect_create
 };
 
-static const CustomExecMethods collector_exec_methods = {
-	.CustomName = COLLECTOR_NAME,
-	.BeginCustomScan = collector_begin,
-	.ExecCustomScan = collector_exec_custom,
-	.EndCustomScan = collector_end,
-	.ReScanCustomScan = collector_rescan,
-	.EstimateDSMCustomScan = collector_estimate_dsm,
-	.InitializeDSMCustomScan = collector_initialize_dsm,
-	.ReInitializeDSMCustomScan = collector_reinitialize_dsm,
-	.InitializeWorkerCustomScan = collector_initialize_worker,
-	.ShutdownCustomScan = collector_shutdown,
-	.ExplainCustomScan = collector_explain
+static const CustomExecMethods collect_exec_methods = {
+	.CustomName = COLLECT_NAME,
+	.BeginCustomScan = collect_begin,
+	.ExecCustomScan = collect_exec_custom,
+	.EndCustomScan = collect_end,
+	.ReScanCustomScan = collect_rescan,
+	.EstimateDSMCustomScan = collect_estimate_dsm,
+	.InitializeDSMCustomScan = collect_initialize_dsm,
+	.ReInitializeDSMCustomScan = collect_reinitialize_dsm,
+	.InitializeWorkerCustomScan = collect_initialize_worker,
+	.ShutdownCustomScan = collect_shutdown,
+	.ExplainCustomScan = collect_explain
 };
-
-void
-joinfilter_register_collector(void)
-{
-	RegisterCustomScanMethods(&collector_methods);
-}

@@ -1,27 +1,26 @@
 /*
- * growth.c
- *		How large the layers of an index are, and making another one.
+ * layers.c
+ *		Sizes of the layers of an index, and adding a layer.
  *
- * A key that was not added is reported if it passes in any layer, so the layers'
- * probabilities add up; each may have only a share of the target.  A first layer
- * whose size follows from the keys that are there, or that the user declared, will
- * often stay the only one: it takes three quarters.  One that is a guess, because
- * the table is empty, will soon be the smallest of several: it takes an eighth,
- * which costs it some bits for each of its few keys and leaves the large layers
- * room.  Each further layer takes half of what is left.  A page is full with
- * exactly the keys that it is made for, so no layer exceeds its share.
+ * An absent key is reported if it passes in any layer, so the false-positive rates of the
+ * layers add up, and each layer gets a share of the target.  A first layer that is sized
+ * by known or declared keys often remains the only one: it gets three quarters.  A first
+ * layer over an empty table has a guessed size and is soon the smallest of several: it
+ * gets an eighth, which costs a few more bits for each of its few keys and leaves more to
+ * the large layers.  Each further layer gets half of the remainder.  A page is full with
+ * exactly the keys that it is sized for, so no layer exceeds its share.
  *
- * Each layer is made for twice the keys that the one before has.  (Has, not was made
- * for: who knows the hash can choose keys that all fall on one page, and would
- * otherwise double the file with every few thousand.)  From nothing to a million
- * keys at 0.001 that makes four layers and 28 bits a key, where an index built
- * at once has 17.
+ * A further layer is sized for twice the keys that the last one contains.  (It is not sized
+ * by the last one's capacity: a user who knows the hash can choose keys that all map to
+ * one page, and would double the file with every few thousand keys.)  Growing from an
+ * empty table to a million keys at 0.001 makes four layers and 28 bits per key; an index
+ * built over the same keys has 17.
  *
- * A layer is made by extending the file with zeros, and zeros are an empty page.  The
+ * A layer is made by extending the file with zeros, and a page of zeros is empty.  The
  * space on disk is allocated, so that a full disk is an error of the statement that needs
  * the layer.  (A hole in the file would be filled by later checkpoints, which must not
- * fail.)  Only statements whose keys belong to a page that is full wait for that.  Replay
- * writes the last page, which makes the file as long there.
+ * fail.)  Only statements whose keys map to a full page wait for it.  The WAL record
+ * includes the last page of the layer, so replay makes the file as long.
  */
 #include "../compat.h"
 
@@ -34,27 +33,28 @@
 #include "index.h"
 #include "teststop.h"
 
+/* Shares of the false-positive rate, see above. */
 #define KNOWN_SHARE			(3.0 / 4)
 #define GUESSED_SHARE		(1.0 / 8)
-#define FURTHER_SHARE		(1.0 / 2)	/* of what is left */
+#define FURTHER_SHARE		(1.0 / 2)	/* of the remainder */
 
 /*
- * No layer is stricter: it would be twice as large as now for every fifth of a
- * bit.  With the strictest target the seventh layer is the first that this
- * concerns, and ten more add a tenth to the target.
+ * The lowest false-positive rate of a layer: stricter ones need disproportionately more
+ * space, because a key has one line only.  With the strictest target, the seventh layer
+ * is the first to reach it, and ten more add a tenth to the target.
  */
 #define LEAST_FPP			1e-6
 
 /* The file is extended in steps of this number of pages, 16 MB. */
 #define EXTEND_PAGES		2048
 
-#define GUESSED_PAGES		16	/* of the first layer over an empty table */
-#define FURTHER_PAGES		64	/* of any other, at least */
+#define GUESSED_PAGES		16	/* of a first layer over an empty table */
+#define FURTHER_PAGES		64	/* of a further layer, at least */
 
-/* Pages that are looked at to estimate the number of keys. */
+/* The number of pages that are read to estimate the number of keys. */
 #define SAMPLED_PAGES		32
 
-/* A layer of any number of pages. */
+/* Return a layer with this false-positive rate, and without pages yet. */
 static BfindexLayer
 layer_for(double fpp)
 {
@@ -70,10 +70,7 @@ layer_for(double fpp)
 	return layer;
 }
 
-/*
- * The first layer.  `capacity` is the number of keys that it has to hold, known or
- * guessed.
- */
+/* Return the first layer.  `capacity` is used if it is known, from keys or a declaration. */
 BfindexLayer
 bfindex_first_layer(double fpp, uint64 capacity, bool known)
 {
@@ -86,8 +83,8 @@ bfindex_first_layer(double fpp, uint64 capacity, bool known)
 }
 
 /*
- * About how many distinct keys a layer has.  Keys spread evenly over its pages, so a
- * few of them speak for all.
+ * Estimate the number of distinct keys in a layer.  Keys are spread evenly over its pages,
+ * so a sample of pages suffices.
  */
 static double
 layer_keys(Relation index, const BfindexLayer *layer, unsigned number)
@@ -109,8 +106,8 @@ layer_keys(Relation index, const BfindexLayer *layer, unsigned number)
 }
 
 /*
- * For how many keys a first layer as large as this file would be made; 0 if the file
- * is not larger than that of an index whose size was guessed.
+ * Return the capacity of a first layer as large as this file; 0 if the file is not larger
+ * than that of an index whose size was guessed.
  */
 uint64
 bfindex_room_of_file(double fpp, BlockNumber blocks)
@@ -120,7 +117,7 @@ bfindex_room_of_file(double fpp, BlockNumber blocks)
 	return (uint64) (blocks - BFINDEX_META_BLOCK - 1) * layer_for(fpp * KNOWN_SHARE).page_keys;
 }
 
-/* The layer that follows those that an index has. */
+/* Return the layer that follows the last one of an index. */
 static BfindexLayer
 next_layer(Relation index, const BfindexMeta *meta)
 {
@@ -138,15 +135,15 @@ next_layer(Relation index, const BfindexMeta *meta)
 	pages = layer_keys(index, last, meta->layers - 1) * 2 / layer.page_keys;
 	layer.pages = (BlockNumber) Min(Max(pages, FURTHER_PAGES), room);
 
-	/* where no further one would fit, this one takes whatever comes */
+	/* where no further layer would fit, this one takes all keys */
 	if (meta->layers + 1 == BFINDEX_MAX_LAYERS || (room - layer.pages) / 4 < layer.pages)
 		layer.full_bits = BFINDEX_NEVER_FULL;
 	return layer;
 }
 
 /*
- * Make the file long enough to have this block.  Some of it may have been left by a process
- * that was cancelled, or that failed, before it made the layer.
+ * Extend the file up to this block.  A process that was cancelled or failed before it
+ * added the layer may have extended it already.
  */
 static void
 extend_to(Relation index, BlockNumber block)
@@ -161,13 +158,12 @@ extend_to(Relation index, BlockNumber block)
 }
 
 /*
- * Ensure that an index has more than `layers` layers.  The caller holds no lock
- * on any of its pages.
+ * Ensure that an index has more than `layers` layers.  The caller must not hold locks on
+ * its pages.
  *
- * A layer exists from the moment that the metapage names it.  Should we not get so
- * far, then the next one who tries finds the file extended already: nothing was
- * written to the pages there, since one record logs both the metapage and the last
- * page.
+ * A layer exists as soon as the metapage lists it.  After a failure before that, the next
+ * process finds the file extended.  Its new pages are still zeros, because one record logs
+ * both the metapage and the last page.
  */
 void
 bfindex_grow(Relation index, unsigned layers)

@@ -1,6 +1,6 @@
 /*
- * hash.c
- *		From the keys of a join to numbers: by the join's own operator.
+ * join_key.c
+ *		Chooses how keys of a join are mapped to numbers, from the join's operator.
  */
 #include "../compat.h"
 
@@ -20,7 +20,7 @@
 
 #include "joinfilter.h"
 
-/* The width of integers that an equality operator takes on a side, or 0. */
+/* The width of a type whose values are integers, or 0. */
 static int
 integer_bytes(Oid type)
 {
@@ -40,7 +40,7 @@ integer_bytes(Oid type)
 	}
 }
 
-/* Is this the equality of integers of any width, or of values that are integers? */
+/* Is this the equality function of integers of any width, or of values stored as integers? */
 static bool
 is_integer_operator(Oid function)
 {
@@ -65,8 +65,8 @@ is_integer_operator(Oid function)
 }
 
 /*
- * Is this the equality of strings that consist of the same bytes?  (Not of char(n),
- * whose blanks do not count.)
+ * Does this equality function compare bytes?  That of char(n) does not, because it
+ * ignores trailing blanks.
  */
 static bool
 is_string_operator(Oid function, Oid collation)
@@ -76,8 +76,8 @@ is_string_operator(Oid function, Oid collation)
 }
 
 /*
- * Does a type have a hash function of 64 bits?  Those of arrays, rows and ranges need
- * one of what they contain, and an anonymous row can contain anything.
+ * Does a type have a 64-bit hash function?  Those of arrays, rows and ranges need one
+ * for their elements, and the elements of an anonymous row are not known.
  */
 static bool
 has_extended_hash(Oid type)
@@ -87,8 +87,9 @@ has_extended_hash(Oid type)
 }
 
 /*
- * How the two sides of a join's operator are hashed; false if there is no way.  An
- * operator that takes NULLs could find partners for them, so only strict ones do.
+ * Choose how the keys of both sides of a join are mapped to numbers; returns false if the
+ * operator has no hash functions.  The operator must be strict: another one could match
+ * NULLs, which filters discard.
  */
 bool
 join_key_for(Oid operator, Oid collation, Oid outer_type, Oid inner_type, JoinKey *outer, JoinKey *inner)
@@ -137,6 +138,7 @@ join_key_for(Oid operator, Oid collation, Oid outer_type, Oid inner_type, JoinKe
 	return found;
 }
 
+/* Prepare a key for the executor. */
 void
 join_key_init(JoinKeyState *state, const JoinKey *key, MemoryContext context)
 {
