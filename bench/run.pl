@@ -293,7 +293,7 @@ sub report
 	open my $csv, '>', "$OUT/$date.csv" or die "$OUT: $!\n";
 	open my $md, '>', "$OUT/$date.md" or die "$OUT: $!\n";
 	print $csv "group,case,best,median,peer,ratio,target,met,buffers per row,memory MB,unit\n";
-	print $md "# Benchmark of $date\n\n$machine\n\nBest of $option{rounds} interleaved rounds (builds and joins: two more); scale $option{scale} ($KEYS keys of 16 characters). "
+	print $md "# Benchmark of $date\n\n$machine Commit $ENV{BENCH_COMMIT}.\n\nBest of $option{rounds} interleaved rounds (builds and joins: two more); scale $option{scale} ($KEYS keys of 16 characters). "
 	  . "A ratio is the case divided by its peer; with a goal of \">=\" and in star schemas it is the inverse, how many times as fast the case is. Noise is about 10%.\n";
 	for my $case (@cases)
 	{
