@@ -235,9 +235,30 @@ sub draw_star
 	return;
 }
 
+sub draw_fingerprint
+{
+	my $of = $value{'fingerprint: size'};
+	my %colour = (btree => $GREY, hash => $COLOURS[1], fingerprint => $COLOURS[0]);
+	my @bars;
+
+	for my $type ('uuid', 'text 16', 'text 80', 'bigint, 12 rows per key')
+	{
+		for my $kind ('btree', 'hash', 'fingerprint')
+		{
+			my $bytes = $of->{"$kind, $type, built"}{on} or return;
+
+			push @bars, [ $kind eq 'btree' ? "$type: btree" : $kind, $bytes, $colour{$kind}, readable($bytes) ];
+		}
+	}
+	plot('fingerprint', 110 + 26 * @bars, 'A fingerprint index takes 7 bytes per row, whatever the key', 'size of the index after CREATE INDEX, over the number of rows',
+		'set xlabel "bytes per row"', 'set lmargin 32', 'set xrange [0:' . 1.12 * max(map { $_->[1] } @bars) . ']', bars(0.4, @bars));
+	return;
+}
+
 my %charts = (
 	'charts: bytes' => \&draw_bytes, 'charts: inserts' => \&draw_inserts, 'charts: dimension' => \&draw_joins, 'charts: probes' => \&draw_probes,
-	'charts: fpp' => \&draw_fpp, 'theory: fill' => \&draw_fill, 'theory: groups' => \&draw_groups, 'joins: star' => \&draw_star);
+	'charts: fpp' => \&draw_fpp, 'theory: fill' => \&draw_fill, 'theory: groups' => \&draw_groups, 'joins: star' => \&draw_star,
+	'fingerprint: size' => \&draw_fingerprint);
 
 for my $group (sort keys %charts)
 {

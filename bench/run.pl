@@ -16,6 +16,7 @@ use POSIX qw(strftime);
 use Time::HiRes qw(time usleep);
 
 require './bench/index.pl';	# indexes
+require './bench/fingerprint.pl';	# fingerprint indexes
 require './bench/joins.pl';	# filters in hash joins
 require './bench/recipes.pl';	# the pages in docs/recipes
 require './bench/charts.pl';	# figures of the charts and of docs/theory.md
@@ -292,7 +293,7 @@ sub report
 	open my $csv, '>', "$OUT/$date.csv" or die "$OUT: $!\n";
 	open my $md, '>', "$OUT/$date.md" or die "$OUT: $!\n";
 	print $csv "group,case,best,median,peer,ratio,target,met,buffers per row,memory MB,unit\n";
-	print $md "# Benchmark of $date\n\n$machine\n\nBest of $option{rounds} interleaved rounds (builds and joins: two more); scale $option{scale} ($KEYS keys of 16 characters). "
+	print $md "# Benchmark of $date\n\n$machine Commit $ENV{BENCH_COMMIT}.\n\nBest of $option{rounds} interleaved rounds (builds and joins: two more); scale $option{scale} ($KEYS keys of 16 characters). "
 	  . "A ratio is the case divided by its peer; with a goal of \">=\" and in star schemas it is the inverse, how many times as fast the case is. Noise is about 10%.\n";
 	for my $case (@cases)
 	{
@@ -448,6 +449,7 @@ sub main
 		}
 	}
 	push @cases, index_cases(\%option, sub { printf STDERR "\r%5ds passed  %-60.60s", time - $started, "index, @_"; });
+	push @cases, fingerprint_cases(\%option, sub { printf STDERR "\r%5ds passed  %-60.60s", time - $started, "fingerprint, @_"; });
 	push @cases, joins_cases(\%option, sub { printf STDERR "\r%5ds passed  %-60.60s", time - $started, "@_"; });
 	push @cases, recipes_cases(\%option, sub { printf STDERR "\r%5ds passed  %-60.60s", time - $started, "@_"; });
 	push @cases, charts_cases(\%option, sub { printf STDERR "\r%5ds passed  %-60.60s", time - $started, "@_"; });
