@@ -358,7 +358,7 @@ fp_extract(Relation index, Buffer buffer)
 		xlog = GenericXLogStart(index);
 		page = GenericXLogRegisterBuffer(xlog, buffer, 0);
 		to = GenericXLogRegisterBuffer(xlog, head, 0);
-		if (move_entries(page, numbers, n, to, base, level))
+		if (fp_room(to) >= FP_HOT && move_entries(page, numbers, Min(n, fp_room(to)), to, base, level))
 		{
 			GenericXLogFinish(xlog);
 			UnlockReleaseBuffer(head);

@@ -34,6 +34,12 @@
 /* A bucket that is built has room for so many standard deviations of the number of its entries. */
 #define DEVIATIONS			2.5
 
+/*
+ * For more rows per key, pages for their deviation would cost more than overflow pages.  (With 100
+ * rows per key, 9 bytes per row instead of 13.)
+ */
+#define MOST_CLUSTERED		16.0
+
 /* If so many rows do not go to posting pages, by an estimate, then all are counted. */
 #define MOST				0.95
 
@@ -226,7 +232,7 @@ choose_size(Build *build)
 {
 	Repetition	repetition = find_repetition(build);
 	double		entries = repetition.rows > MOST * build->rows ? build->rows : repetition.rows;
-	double		d = DEVIATIONS * sqrt(repetition.cluster);
+	double		d = DEVIATIONS * sqrt(Min(repetition.cluster, MOST_CLUSTERED));
 
 	for (build->step = 0; fp_level(build->step) < FP_MAX_LEVEL; build->step++)
 	{
@@ -268,6 +274,12 @@ new_meta(const Build *build, const KeyType *type)
 	return meta;
 }
 
+static int
+compare_entries(const void *a, const void *b)
+{
+	return compare_hashes(&((const FpEntry *) a)->hash, &((const FpEntry *) b)->hash);
+}
+
 /* Write the next bucket, which is the next page of the file. */
 static void
 write_bucket(Build *build, uint32 bucket, FpEntry *entries, uint64 n)
@@ -292,6 +304,10 @@ write_bucket(Build *build, uint32 bucket, FpEntry *entries, uint64 n)
 	}
 	if (n > 0 && !fp_make_fit(page, &largest, FP_TAG_SHIFT, fp_level(fp_header(page)->step)))
 		elog(ERROR, "an empty page has no room");
+
+	/* rows of one key arrive together, so that those of hot keys go to posting pages */
+	if (n > fp_room(page))
+		qsort(entries, n, sizeof(FpEntry), compare_entries);
 	for (i = 0; i < n && fp_room(page) > 0; i++)
 		fp_append(page, &entries[i]);
 	MarkBufferDirty(buffer);
