@@ -1175,7 +1175,7 @@ COMMENT ON OPERATOR FAMILY multirange_ops USING fingerprint IS 'equality of anym
 CREATE FUNCTION fingerprint_stats(index regclass, OUT rows bigint, OUT bytes bigint, OUT bytes_per_row double precision,
     OUT load double precision, OUT overflow_pages bigint, OUT posting_pages bigint, OUT false_fetches double precision,
     OUT key_class text, OUT advice text)
-  AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE COST 10000;
+  AS 'MODULE_PATHNAME' LANGUAGE C STABLE STRICT PARALLEL RESTRICTED COST 10000;
 CREATE FUNCTION fingerprint_check(index regclass, OUT missing bigint, OUT dangling bigint, OUT repeated bigint)
   AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE COST 100000;
 

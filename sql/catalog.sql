@@ -4,13 +4,13 @@
 SELECT p.oid::regprocedure AS function, provolatile, proparallel
 FROM pg_proc p JOIN pg_depend d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e'
 WHERE d.refobjid = (SELECT oid FROM pg_extension WHERE extname = 'bloomfilter')
-  AND proname !~ '^(bloom_index_|bloom_find$|bloomfilter_handler$)'
+  AND proname !~ '^(bloom_index_|bloom_find$|bloomfilter_handler$|fingerprint_)'
   AND (provolatile <> 'i' OR proparallel <> 's' OR obj_description(p.oid, 'pg_proc') IS NULL);
 
--- functions that read tables are STABLE and PARALLEL RESTRICTED: the table may be temporary
+-- functions that read tables are STABLE and PARALLEL RESTRICTED: the table may be temporary; one locks out writers
 SELECT p.oid::regprocedure AS function, provolatile, proparallel
 FROM pg_proc p JOIN pg_depend d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e'
-WHERE d.refobjid = (SELECT oid FROM pg_extension WHERE extname = 'bloomfilter') AND proname ~ '^(bloom_index_|bloom_find$)'
+WHERE d.refobjid = (SELECT oid FROM pg_extension WHERE extname = 'bloomfilter') AND proname ~ '^(bloom_index_|bloom_find$|fingerprint_(stats|check)$)'
 ORDER BY p.oid::regprocedure::text COLLATE "C";
 
 -- all other objects have comments, too

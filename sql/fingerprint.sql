@@ -415,6 +415,26 @@ DROP INDEX related_v;
 ALTER TABLE related ALTER k TYPE bigint;
 SELECT fingerprint_check('related_k');
 
+-- bloom_index_contains and bloom_find use it if the column has no bloomfilter index
+CREATE TABLE found (k text) PARTITION BY HASH (k);
+CREATE TABLE found_0 PARTITION OF found FOR VALUES WITH (MODULUS 2, REMAINDER 0);
+CREATE TABLE found_1 PARTITION OF found FOR VALUES WITH (MODULUS 2, REMAINDER 1);
+CREATE INDEX found_k ON found USING fingerprint (k);
+INSERT INTO found SELECT CASE WHEN n % 2 = 0 THEN 'often' ELSE 'key ' || n END FROM generate_series(1, 20000) n;
+SELECT count(*) FILTER (WHERE bloom_index_contains('found', 'k', 'key ' || n)) AS there,
+  count(*) FILTER (WHERE bloom_index_contains('found', 'k', 'absent ' || n)) < 10 AS few_others FROM generate_series(1, 20000, 2) n;
+SELECT bloom_index_contains('found', 'k', 'often') AS often, bloom_index_contains_each('found', 'k', '{key 1,absent,NULL}'),
+  (SELECT count(*) FROM bloom_index_partitions('found', 'k', 'key 1')) AS partitions, (SELECT count(*) FROM bloom_find(NULL::found, 'k', 'often')) AS found;
+SELECT bloom_index_contains('found_0', 'found_0_k_idx', 'key 3') OR bloom_index_contains('found_1', 'found_1_k_idx', 'key 3') AS by_index;
+SELECT outcome('SELECT bloom_index_contains(''found'', ''k'', 1)') AS another_class;
+CREATE INDEX found_filter ON found USING bloomfilter (k);
+SELECT bloom_index_contains('found', 'k', 'key 1') AS there, bloom_index_contains('found', 'k', 'absent 1') AS not_there;
+DELETE FROM found WHERE k = 'key 1';
+VACUUM found;
+SELECT bloom_index_contains('found', 'k', 'key 1') AS by_bloomfilter;
+DROP INDEX found_filter;
+SELECT bloom_index_contains('found', 'k', 'key 1') AS by_fingerprint;
+
 -- properties
 SELECT property, pg_indexam_has_property(oid, property) AS method FROM pg_am, unnest('{can_order,can_unique,can_multi_col,can_exclude,can_include}'::text[]) property WHERE amname = 'fingerprint';
 SELECT property, pg_index_has_property('built_k', property) AS index FROM unnest('{clusterable,index_scan,bitmap_scan,backward_scan}'::text[]) property;

@@ -256,6 +256,7 @@ extern IndexScanDesc fp_beginscan(Relation index, int keys, int orderbys);
 extern void fp_rescan(IndexScanDesc scan, ScanKey keys, int nkeys, ScanKey orderbys, int norderbys);
 extern void fp_endscan(IndexScanDesc scan);
 extern bool fp_gettuple(IndexScanDesc scan, ScanDirection direction);
+extern bool fp_may_contain(Relation index, uint64 hash, Snapshot snapshot);
 extern int64 fp_getbitmap(IndexScanDesc scan, TIDBitmap *bitmap);
 extern void fp_costestimate(struct PlannerInfo *root, struct IndexPath *path, double loop_count,
 							Cost *startup_cost, Cost *total_cost, Selectivity *selectivity,

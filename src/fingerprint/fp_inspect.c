@@ -238,7 +238,7 @@ fingerprint_stats(PG_FUNCTION_ARGS)
 		values[8] = CStringGetTextDatum("not valid: REINDEX or drop it");
 	else if (walk.exhausted > 0)
 		values[8] = CStringGetTextDatum("REINDEX INDEX CONCURRENTLY: entries have too few bits for an index of this size");
-	else if (walk.overflow_pages > MUCH_OVERFLOW * walk.primary_pages)
+	else if (walk.overflow_pages > MUCH_OVERFLOW * walk.primary_pages || walk.posting_pages > walk.primary_pages)
 		values[8] = CStringGetTextDatum("consider a btree: many keys are repeated");
 	else
 		nulls[8] = true;

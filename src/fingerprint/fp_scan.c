@@ -317,6 +317,28 @@ hash_key(IndexScanDesc desc)
 	return true;
 }
 
+/*
+ * Can there be a row with this hash?  As for a scan, an entry is there before its row can be visible, and
+ * until no snapshot sees the row.
+ */
+bool
+fp_may_contain(Relation index, uint64 hash, Snapshot snapshot)
+{
+	FpScan		scan = {CurrentMemoryContext};
+	bool		found;
+
+	scan.hash = hash;
+	scan.room = FIRST_ROOM;
+	scan.rows = palloc(scan.room * sizeof(ItemPointerData));
+	PredicateLockPage(index, FP_PREDICATE_BLOCK(hash), snapshot);
+	collect_bucket(&scan, index);
+	found = scan.n_rows > 0 || scan.n_links > 0;
+	pfree(scan.rows);
+	if (scan.links != NULL)
+		pfree(scan.links);
+	return found;
+}
+
 /* Begin to search; false if no row can match. */
 static bool
 start(IndexScanDesc desc)

@@ -194,7 +194,7 @@ static void
 find_rows(FindCall *call, FunctionCallInfo fcinfo)
 {
 	const TableLookup *lookup = &call->lookup;
-	uint64		hash = bfindex_hash(key_hash(call->type, PG_GETARG_DATUM(2)));
+	uint64		hash = key_hash(call->type, PG_GETARG_DATUM(2));
 	int		   *found = palloc(sizeof(int) * (lookup->n + 1));
 	int			n = 0;
 	bool		readable = !lookup->row_security;

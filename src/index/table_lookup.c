@@ -36,6 +36,7 @@
 #include "utils/syscache.h"
 #include "utils/tuplestore.h"
 
+#include "../fingerprint/fingerprint.h"
 #include "table_lookup.h"
 #include "trust.h"
 
@@ -53,27 +54,32 @@ count_invalidation(Datum arg, Oid relation)
 	invalidations++;
 }
 
-/* Has the index this access method? */
+/* Is this an index that can tell that a key is absent? */
 static bool
-index_has_method(Oid index, Oid method)
+index_is_filter(Oid index)
 {
 	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(index));
-	bool		result = HeapTupleIsValid(tuple) && ((Form_pg_class) GETSTRUCT(tuple))->relam == method;
+	Oid			method = InvalidOid;
 
 	if (HeapTupleIsValid(tuple))
+	{
+		method = ((Form_pg_class) GETSTRUCT(tuple))->relam;
 		ReleaseSysCache(tuple);
-	return result;
+	}
+	return OidIsValid(method) &&
+		(method == get_index_am_oid("bloomfilter", false) || method == get_index_am_oid("fingerprint", false));
 }
 
 /*
  * Return the usable index of a table on a column, or the one that is `named` or a
- * partition of it.  *found is set if there is such an index, usable or not.
+ * partition of it; preferably a bloomfilter index, because it is smaller than a fingerprint
+ * index.  *found is set if there is such an index, usable or not.
  */
 static Oid
 find_index(Relation table, AttrNumber column, Oid named, bool *found)
 {
-	Oid			method = get_index_am_oid("bloomfilter", false);
-	Oid			usable = InvalidOid;
+	Oid			bloomfilter = InvalidOid;
+	Oid			fingerprint = InvalidOid;
 	ListCell   *cell;
 
 	foreach(cell, RelationGetIndexList(table))
@@ -81,7 +87,7 @@ find_index(Relation table, AttrNumber column, Oid named, bool *found)
 		Oid			oid = lfirst_oid(cell);
 		Relation	index;
 
-		if (!index_has_method(oid, method))
+		if (!index_is_filter(oid))
 			continue;
 		if (OidIsValid(named) && oid != named &&
 			!(get_rel_relispartition(oid) && list_member_oid(get_partition_ancestors(oid), named)))
@@ -90,12 +96,17 @@ find_index(Relation table, AttrNumber column, Oid named, bool *found)
 		if (OidIsValid(named) || index->rd_index->indkey.values[0] == column)
 		{
 			*found = true;
-			if (!OidIsValid(usable) && bfindex_is(index) && trust_has_all_rows(table, index))
-				usable = oid;
+			if (trust_has_all_rows(table, index))
+			{
+				if (bfindex_is(index))
+					bloomfilter = oid;
+				else if (fp_is(index))
+					fingerprint = oid;
+			}
 		}
 		index_close(index, NoLock);
 	}
-	return usable;
+	return OidIsValid(bloomfilter) ? bloomfilter : fingerprint;
 }
 
 /* Return the column of this name, or 0 and set *named to the index of this name. */
@@ -109,10 +120,10 @@ find_column(Relation table, const char *name, Oid *named)
 		return column;
 	*named = get_relname_relid(name, RelationGetNamespace(table));
 	if (!OidIsValid(*named) || !list_member_oid(RelationGetIndexList(table), *named) ||
-		!index_has_method(*named, get_index_am_oid("bloomfilter", false)))
+		!index_is_filter(*named))
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_COLUMN),
-				 errmsg("table \"%s\" has neither a column nor a bloomfilter index named \"%s\"",
+				 errmsg("table \"%s\" has neither a column nor a bloomfilter or fingerprint index named \"%s\"",
 						RelationGetRelationName(table), name),
 				 errhint("Specify the indexed column, or the name of the index if it is on an expression.")));
 	return InvalidAttrNumber;
@@ -219,7 +230,7 @@ table_lookup_resolve(TableLookup *lookup, Oid relation, const char *column)
 	if (!found && lookup->n > 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_OBJECT),
-				 errmsg("column \"%s\" of table \"%s\" has no bloomfilter index",
+				 errmsg("column \"%s\" of table \"%s\" has no bloomfilter or fingerprint index",
 						column, RelationGetRelationName(table)),
 				 lookup->attribute < 0 ? 0 : errhint("Create an index with CREATE INDEX ON %s USING bloomfilter (%s).",
 													 quote_qualified_identifier(get_namespace_name(RelationGetNamespace(table)),
@@ -228,6 +239,17 @@ table_lookup_resolve(TableLookup *lookup, Oid relation, const char *column)
 	relation_close(table, NoLock);
 	MemoryContextSwitchTo(caller);
 	lookup->relation = relation;
+}
+
+/* Raise the error for a key of another class than that of an index. */
+static void
+refuse_class(Relation index, IndexKeyClass stored, const KeyType *type)
+{
+	KeyClass	of_index;
+
+	index_key_class_check(index, &stored, 0);
+	of_index = index_key_class(&stored);
+	key_class_check(&of_index, &type->class);
 }
 
 /* Can this table contain a row with the key? */
@@ -239,17 +261,17 @@ table_lookup_may_contain(const LookupTable *table, const KeyType *type, uint64 h
 
 	if (index == NULL)
 		return true;
-	if (likely(index_key_class_matches(bfindex_class(index), type)))
-		result = bfindex_contains_hash(index, hash, GetActiveSnapshot());
+	if (likely(bfindex_is(index)))
+	{
+		if (unlikely(!index_key_class_matches(bfindex_class(index), type)))
+			refuse_class(index, *bfindex_class(index), type);
+		result = bfindex_contains_hash(index, bfindex_hash(hash), GetActiveSnapshot());
+	}
 	else
 	{
-		KeyClass	of_index;
-
-		bfindex_check_class(index);
-		of_index = index_key_class(bfindex_class(index));
-		if (of_index.name_length > 0)
-			of_index.name = pnstrdup(of_index.name, of_index.name_length);
-		key_class_check(&of_index, &type->class);
+		if (unlikely(!index_key_class_matches(&fp_meta(index)->class, type)))
+			refuse_class(index, fp_meta(index)->class, type);
+		result = fp_may_contain(index, hash, GetActiveSnapshot());
 	}
 	RelationClose(index);
 	return result;
@@ -306,7 +328,7 @@ bloom_index_contains(PG_FUNCTION_ARGS)
 	LookupCall *call = lookup_call(fcinfo);
 	KeyType    *type = key_type_of_call(fcinfo, 2, &call->type);
 
-	PG_RETURN_BOOL(any_table_may_contain(call, bfindex_hash(key_hash(type, PG_GETARG_DATUM(2)))));
+	PG_RETURN_BOOL(any_table_may_contain(call, key_hash(type, PG_GETARG_DATUM(2))));
 }
 
 PG_FUNCTION_INFO_V1(bloom_index_contains_each);
@@ -321,7 +343,7 @@ bloom_index_contains_each(PG_FUNCTION_ARGS)
 	for (int i = 0; i < keys.items; i++)
 	{
 		CHECK_FOR_INTERRUPTS();
-		results[i] = BoolGetDatum(!keys.nulls[i] && any_table_may_contain(call, bfindex_hash(*hash)));
+		results[i] = BoolGetDatum(!keys.nulls[i] && any_table_may_contain(call, *hash));
 		hash += !keys.nulls[i];
 	}
 	if (keys.items == 0)
@@ -336,7 +358,7 @@ bloom_index_partitions(PG_FUNCTION_ARGS)
 {
 	LookupCall *call = lookup_call(fcinfo);
 	KeyType    *type = key_type_of_call(fcinfo, 2, &call->type);
-	uint64		hash = bfindex_hash(key_hash(type, PG_GETARG_DATUM(2)));
+	uint64		hash = key_hash(type, PG_GETARG_DATUM(2));
 	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
 
 	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
