@@ -268,15 +268,15 @@ BEGIN
 END $$;
 CREATE TABLE same_bucket AS SELECT k, row_number() OVER () AS n FROM generate_series(1, 1500) k WHERE in_first_bucket(k);
 CREATE PROCEDURE fill(first int, last int, times int) LANGUAGE sql AS 'INSERT INTO chains SELECT k FROM same_bucket, generate_series(1, times) WHERE n BETWEEN first AND last ORDER BY n';
-CALL fill(1, 1, 100); CALL fill(2, 44, 30); CALL fill(1, 1, 10); CALL fill(45, 100, 30);
-CALL fill(1, 1, 100); CALL fill(101, 125, 30); CALL fill(1, 1, 100); CALL fill(126, 150, 30); CALL fill(1, 1, 100); CALL fill(151, 230, 30);
+CALL fill(1, 1, 400); CALL fill(2, 44, 30); CALL fill(1, 1, 10); CALL fill(45, 100, 30);
+CALL fill(1, 1, 400); CALL fill(101, 125, 30); CALL fill(1, 1, 400); CALL fill(126, 150, 30); CALL fill(1, 1, 400); CALL fill(151, 230, 30);
 SELECT overflow_pages > 3 AS overflow, posting_pages > 1 AS several FROM fingerprint_stats('chains_k');
 SELECT * FROM verify('chains');
 DELETE FROM chains WHERE k <> (SELECT k FROM same_bucket WHERE n = 1);
 VACUUM chains;
 SELECT overflow_pages FROM fingerprint_stats('chains_k');
 CALL fill(2, 40, 30);
-CALL fill(1, 1, 200);
+CALL fill(1, 1, 800);
 SELECT * FROM verify('chains');
 
 -- a row address that is used again by a row of the same key
@@ -355,7 +355,7 @@ FETCH ALL FROM held;
 CLOSE held;
 -- a cursor sees what there was, while rows are deleted through it
 BEGIN;
-DECLARE deleted CURSOR FOR SELECT k FROM hot WHERE k = 7 FOR UPDATE;
+DECLARE deleted CURSOR FOR SELECT k FROM hot WHERE k = 7 AND n < -40000 FOR UPDATE;
 FETCH 2 FROM deleted;
 DELETE FROM hot WHERE CURRENT OF deleted;
 DELETE FROM hot WHERE k = 7 AND n < -40000;

@@ -67,6 +67,7 @@ extern uint32 fp_group_of(uint32 bucket, unsigned level);
 extern uint32 fp_bucket_of(uint32 group, unsigned level, unsigned member);
 extern uint32 fp_buckets_at(FpStep step, uint32 group);
 extern unsigned fp_extent(uint32 bucket, uint32 *offset, uint32 *size);
+extern uint32 fp_extent_size(unsigned extent);
 
 /* ----------------------------------------------------------------
  * Pages (fp_page.c)
@@ -192,7 +193,10 @@ fp_hint(const FpMeta *meta, uint64 hash)
 	return meta->level * FP_GROUP + meta->sweep + (group < meta->group ? 1 : 0);
 }
 
+extern void fp_check_meta(Relation index, Page page);
 extern const FpMeta *fp_meta(Relation index);
+extern void fp_wrong_row(Relation index, const ItemPointerData *row) pg_attribute_noreturn();
+extern void fp_check_row(Relation index, Relation heap, const ItemPointerData *row);
 extern void fp_forget_meta(Relation index);
 extern FpMeta fp_read_meta(Relation index);
 extern void fp_check_page(Relation index, Buffer buffer, FpKind kind);
@@ -218,14 +222,29 @@ extern void fp_append_logged(Relation index, Buffer buffer, const FpEntry *entry
  * ----------------------------------------------------------------
  */
 
+/*
+ * A walk along links from page to page: those of one bucket with all that it refers to, or a part of
+ * that.  No page is visited twice, unless links are damaged and lead in a circle.  Begin with
+ * {index, strategy}.
+ */
+typedef struct FpChain
+{
+	Relation	index;
+	BufferAccessStrategy strategy;
+	BlockNumber blocks;			/* that the file has at least */
+	BlockNumber pages;			/* visited */
+	BlockNumber mark;			/* one of them, the last whose number is a power of 2 */
+} FpChain;
+
 extern Buffer fp_read_bucket(Relation index, uint32 bucket, int lock, BufferAccessStrategy strategy);
-extern Buffer fp_read_chained(Relation index, BlockNumber block, FpKind kind, int lock, BufferAccessStrategy strategy);
-extern Buffer fp_read_link(Relation index, BlockNumber block, uint32 generation);
+extern Buffer fp_follow(FpChain *chain, BlockNumber from, BlockNumber block, FpKind kind, int lock);
+extern Buffer fp_follow_unlocked(FpChain *chain, BlockNumber from, BlockNumber block, uint32 generation);
 extern Buffer fp_locate(Relation index, uint64 hash, int lock);
 extern void fp_insert_entry(Relation index, const FpEntry *entry, bool may_grow);
 extern void fp_spill(Relation index, Buffer buffer);
 extern void fp_absorb(Relation index, Buffer buffer);
 extern Buffer fp_lock_meta(Relation index);
+extern Buffer fp_read_new(Relation index, BlockNumber block);
 extern void fp_free_page(GenericXLogState *xlog, Buffer meta, Buffer buffer);
 
 /* fp_grow.c */

@@ -155,6 +155,17 @@ fp_buckets_at(FpStep step, uint32 group)
 	return ((FP_GROUP + step % FP_GROUP) << fp_level(step)) + group;
 }
 
+/* The number of buckets in an extent, as fp_extent has it. */
+uint32
+fp_extent_size(unsigned extent)
+{
+	const unsigned small = FP_GROUP * ((1 << FP_PIECES_LOG) - 1);
+
+	if (extent == 0)
+		return FP_GROUP;
+	return extent <= small ? 1 : UINT32_C(1) << ((extent - 1 - small) / (FP_GROUP << FP_PIECES_LOG));
+}
+
 /*
  * The extent that a bucket is in, its place there, and the number of buckets in it.  The
  * buckets that a sweep makes are divided into up to 2^FP_PIECES_LOG extents of equal size.

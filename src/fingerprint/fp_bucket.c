@@ -42,14 +42,67 @@ fp_read_bucket(Relation index, uint32 bucket, int lock, BufferAccessStrategy str
 	return buffer;
 }
 
-/* Return another page, locked. */
-Buffer
-fp_read_chained(Relation index, BlockNumber block, FpKind kind, int lock, BufferAccessStrategy strategy)
+/*
+ * Raise an error unless a link on block `from` can lead to a block.  Pages that lead in a circle
+ * are noticed by Brent's method (An improved Monte Carlo factorization algorithm, 1980): a page is
+ * remembered, after 1, 2, 4, 8, ... pages, until it is met again.
+ */
+static void
+check_link(FpChain *chain, BlockNumber from, BlockNumber block)
 {
-	Buffer		buffer = ReadBufferExtended(index, MAIN_FORKNUM, block, RBM_NORMAL, strategy);
+	if (block >= chain->blocks)
+		chain->blocks = RelationGetNumberOfBlocks(chain->index);
+	if (block >= chain->blocks || block == FP_META_BLOCK || block == from)
+		index_damaged(chain->index, from, "It refers to a block that it cannot refer to.");
+	if (chain->pages > 0 && block == chain->mark)
+		index_damaged(chain->index, from, "Pages refer to each other in a circle.");
+	chain->pages++;
+	if ((chain->pages & (chain->pages - 1)) == 0)
+		chain->mark = block;
+}
 
+/*
+ * Return the page that a link leads to, locked.  Block `from` has the link, or had it before pages
+ * between them were freed.  It is locked, so that the page is of the right kind; the metapage is where
+ * the free pages begin.
+ *
+ * The kind is looked at before the page is locked, because a damaged link could lead to a page that
+ * this process has locked.  Those are of other kinds than the page is, except for `from`.
+ */
+Buffer
+fp_follow(FpChain *chain, BlockNumber from, BlockNumber block, FpKind kind, int lock)
+{
+	Buffer		buffer;
+
+	check_link(chain, from, block);
+	buffer = ReadBufferExtended(chain->index, MAIN_FORKNUM, block, RBM_NORMAL, chain->strategy);
+	if (fp_header(BufferGetPage(buffer))->kind != kind)
+		index_damaged(chain->index, block, "It is not a page of the kind that is expected there.");
 	LockBuffer(buffer, lock);
-	fp_check_page(index, buffer, kind);
+	fp_check_page(chain->index, buffer, kind);
+	return buffer;
+}
+
+/*
+ * Return a posting page that a link leads to, locked for reading, while nothing that leads there is
+ * locked.  InvalidBuffer if the page has been freed in the meantime.
+ */
+Buffer
+fp_follow_unlocked(FpChain *chain, BlockNumber from, BlockNumber block, uint32 generation)
+{
+	Buffer		buffer;
+	const FpPage *header;
+
+	check_link(chain, from, block);
+	buffer = ReadBufferExtended(chain->index, MAIN_FORKNUM, block, RBM_NORMAL, chain->strategy);
+	header = fp_header(BufferGetPage(buffer));
+	LockBuffer(buffer, BUFFER_LOCK_SHARE);
+	if (PageIsNew(BufferGetPage(buffer)) || header->kind != FP_POSTING || header->generation != generation)
+	{
+		UnlockReleaseBuffer(buffer);
+		return InvalidBuffer;
+	}
+	fp_check_page(chain->index, buffer, FP_POSTING);
 	return buffer;
 }
 
@@ -68,26 +121,6 @@ has_received(Page page, uint32 bucket, uint64 hash)
 		return true;
 	fp_bucket(hash, origin.step - 1, &giver);
 	return (fp_header(page)->received & (1 << giver)) != 0;
-}
-
-/*
- * Return a posting page that another one has led to, locked for reading, while nothing that leads there is
- * locked.  InvalidBuffer if the page has been freed in the meantime.
- */
-Buffer
-fp_read_link(Relation index, BlockNumber block, uint32 generation)
-{
-	Buffer		buffer = ReadBuffer(index, block);
-	const FpPage *header = fp_header(BufferGetPage(buffer));
-
-	LockBuffer(buffer, BUFFER_LOCK_SHARE);
-	if (PageIsNew(BufferGetPage(buffer)) || header->kind != FP_POSTING || header->generation != generation)
-	{
-		UnlockReleaseBuffer(buffer);
-		return InvalidBuffer;
-	}
-	fp_check_page(index, buffer, FP_POSTING);
-	return buffer;
 }
 
 /*
@@ -137,6 +170,7 @@ fp_lock_meta(Relation index)
 	Buffer		meta = ReadBuffer(index, FP_META_BLOCK);
 
 	LockBuffer(meta, BUFFER_LOCK_EXCLUSIVE);
+	fp_check_meta(index, BufferGetPage(meta));
 	return meta;
 }
 
@@ -147,6 +181,19 @@ meta_of(Page page)
 	return (FpMeta *) ((char *) page + FP_META_OFFSET);
 }
 
+/* Return a page behind those that are in use, locked exclusively. */
+Buffer
+fp_read_new(Relation index, BlockNumber block)
+{
+	Buffer		buffer = ReadBuffer(index, block);
+
+	/* looked at before it is locked, for the reason that fp_follow has */
+	if (!PageIsNew(BufferGetPage(buffer)))
+		index_damaged(index, FP_META_BLOCK, "A page behind the last one is in use.");
+	LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
+	return buffer;
+}
+
 /*
  * Find a page that is not in use, locked.  It is taken into use by fp_use_page.  The lock on the
  * metapage is that for extending the file, which is allocated on disk.
@@ -155,15 +202,13 @@ static Buffer
 fp_find_page(Relation index, Buffer meta_buffer)
 {
 	const FpMeta *meta = meta_of(BufferGetPage(meta_buffer));
-	Buffer		buffer;
+	FpChain		chain = {index};
 
 	if (meta->free != InvalidBlockNumber)
-		return fp_read_chained(index, meta->free, FP_FREE, BUFFER_LOCK_EXCLUSIVE, NULL);
+		return fp_follow(&chain, FP_META_BLOCK, meta->free, FP_FREE, BUFFER_LOCK_EXCLUSIVE);
 	if (RelationGetNumberOfBlocks(index) <= meta->end)
 		bf_extend_with_zeros(index, RelationGetNumberOfBlocks(index), EXTEND_PAGES);
-	buffer = ReadBuffer(index, meta->end);
-	LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
-	return buffer;
+	return fp_read_new(index, meta->end);
 }
 
 /* Initialize a page that was found, as part of a record. */
@@ -323,6 +368,7 @@ fp_extract(Relation index, Buffer buffer)
 	unsigned	n = find_hot(BufferGetPage(buffer), numbers);
 	FpEntry		reference = {0};
 	bool		referred = false;
+	FpChain		chain = {index};
 	Buffer		head = InvalidBuffer;
 	Buffer		meta = InvalidBuffer;
 	Buffer		posting = InvalidBuffer;
@@ -354,7 +400,7 @@ fp_extract(Relation index, Buffer buffer)
 	}
 	if (referred)
 	{
-		head = fp_read_chained(index, reference.block, FP_POSTING, BUFFER_LOCK_EXCLUSIVE, NULL);
+		head = fp_follow(&chain, BufferGetBlockNumber(buffer), reference.block, FP_POSTING, BUFFER_LOCK_EXCLUSIVE);
 		xlog = GenericXLogStart(index);
 		page = GenericXLogRegisterBuffer(xlog, buffer, 0);
 		to = GenericXLogRegisterBuffer(xlog, head, 0);
@@ -396,7 +442,7 @@ fp_extract(Relation index, Buffer buffer)
 		}
 	}
 	if (!move_entries(page, numbers, n, to, base, level))
-		elog(ERROR, "entries of a page do not fit another one");
+		index_damaged(index, BufferGetBlockNumber(buffer), "Its entries do not fit another page.");
 	reference.block = BufferGetBlockNumber(posting);
 	reference.offset = InvalidOffsetNumber;
 	extracted = fp_make_fit(page, &reference, known, level);
@@ -424,11 +470,13 @@ void
 fp_absorb(Relation index, Buffer buffer)
 {
 	Buffer		previous = InvalidBuffer;
+	FpChain		chain = {index};
 	BlockNumber block = fp_header(BufferGetPage(buffer))->next;
 
 	while (block != InvalidBlockNumber)
 	{
-		Buffer		overflow = fp_read_chained(index, block, FP_OVERFLOW, BUFFER_LOCK_EXCLUSIVE, NULL);
+		BlockNumber from = BufferGetBlockNumber(previous == InvalidBuffer ? buffer : previous);
+		Buffer		overflow = fp_follow(&chain, from, block, FP_OVERFLOW, BUFFER_LOCK_EXCLUSIVE);
 		unsigned	n = fp_count(BufferGetPage(overflow));
 		bool		absorbed = false;
 

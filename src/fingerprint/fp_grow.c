@@ -51,19 +51,17 @@ ensure_extent(Relation index, uint32 bucket)
 		BlockNumber blocks = RelationGetNumberOfBlocks(index);
 		bool		done = extent < meta->extents;
 
+		if (!done && extent != meta->extents)
+			index_damaged(index, FP_META_BLOCK, "Its number of extents contradicts its size.");
 		if (!done && (uint64) meta->end + size > blocks)
 			bf_extend_with_zeros(index, blocks, Min(meta->end + size - blocks, EXTEND_PAGES));
 		else if (!done)
 		{
 			BlockNumber last = meta->end + size - 1;
-			Buffer		buffer = ReadBuffer(index, last);
+			Buffer		buffer = fp_read_new(index, last);
 			GenericXLogState *xlog;
 
-			if (extent != meta->extents)
-				index_damaged(index, FP_META_BLOCK, "Its number of extents contradicts its size.");
-
 			/* a page that is written makes the file as long on a standby, and after a crash */
-			LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
 			xlog = GenericXLogStart(index);
 			meta = (FpMeta *) (GenericXLogRegisterBuffer(xlog, meta_buffer, 0) + FP_META_OFFSET);
 			meta->extent[meta->extents++] = meta->end;
@@ -174,7 +172,7 @@ give_page_surely(const Gift *gift, Buffer buffer)
 		return;
 	fp_spill(gift->index, gift->taker);
 	if (!give_page(gift, buffer))
-		elog(ERROR, "entries of a page do not fit an empty one");
+		index_damaged(gift->index, BufferGetBlockNumber(buffer), "Its entries do not fit another page.");
 }
 
 /*
@@ -196,23 +194,25 @@ give(const Gift *gift)
 	origin = fp_origin(bucket);
 	if (origin.step > 0 && fp_header(page)->received != (1 << origin.member) - 1)
 		return;
-	for (block = fp_header(page)->next; block != InvalidBlockNumber;)
+	for (unsigned pass = 0; pass < 2; pass++)
 	{
-		Buffer		overflow = fp_read_chained(gift->index, block, FP_OVERFLOW, BUFFER_LOCK_SHARE, NULL);
-		bool		knows = knows_bits(BufferGetPage(overflow), gift->step);
+		FpChain		chain = {gift->index};
+		BlockNumber from = BufferGetBlockNumber(gift->giver);
 
-		block = fp_header(BufferGetPage(overflow))->next;
-		UnlockReleaseBuffer(overflow);
-		if (!knows)
-			return;
-	}
-	for (block = fp_header(page)->next; block != InvalidBlockNumber;)
-	{
-		Buffer		overflow = fp_read_chained(gift->index, block, FP_OVERFLOW, BUFFER_LOCK_EXCLUSIVE, NULL);
+		/* first see whether all pages of the bucket can give */
+		for (block = fp_header(page)->next; block != InvalidBlockNumber;)
+		{
+			Buffer		overflow = fp_follow(&chain, from, block, FP_OVERFLOW, BUFFER_LOCK_EXCLUSIVE);
+			bool		knows = knows_bits(BufferGetPage(overflow), gift->step);
 
-		give_page_surely(gift, overflow);
-		block = fp_header(BufferGetPage(overflow))->next;
-		UnlockReleaseBuffer(overflow);
+			if (pass == 1)
+				give_page_surely(gift, overflow);
+			from = block;
+			block = fp_header(BufferGetPage(overflow))->next;
+			UnlockReleaseBuffer(overflow);
+			if (!knows && pass == 0)
+				return;
+		}
 	}
 	give_page_surely(gift, gift->giver);
 	fp_absorb(gift->index, gift->giver);

@@ -49,12 +49,14 @@ typedef struct Walk
 	uint64		exhausted;		/* pages that cannot be divided further */
 	Tuplesortstate *sort;		/* of entries, if they are to be checked */
 	TupleTableSlot *slot;
+	FpChain		chain;			/* of the pages of this bucket that were read */
 	List	   *chains;			/* of posting pages of this bucket, for later */
 } Walk;
 
 /* What is left of a chain of posting pages. */
 typedef struct Chain
 {
+	BlockNumber from;
 	BlockNumber block;
 	uint32		generation;
 	uint64		hash;
@@ -84,6 +86,7 @@ walk_posting(Walk *walk, Buffer buffer, Chain chain)
 
 	for (unsigned i = 0; i < n; i++)
 		entries[i] = fp_get(page, i, 0);
+	chain.from = BufferGetBlockNumber(buffer);
 	chain.block = fp_header(page)->next;
 	chain.generation = fp_header(page)->next_generation;
 	UnlockReleaseBuffer(buffer);
@@ -110,18 +113,15 @@ walk_chains(Walk *walk)
 	foreach(cell, walk->chains)
 	{
 		Chain		chain = *(Chain *) lfirst(cell);
-		BlockNumber pages = 0;
 
 		while (chain.block != InvalidBlockNumber)
 		{
-			Buffer		buffer = fp_read_link(walk->index, chain.block, chain.generation);
+			Buffer		buffer = fp_follow_unlocked(&walk->chain, chain.from, chain.block, chain.generation);
 
 			if (buffer == InvalidBuffer)
 				break;
 			chain = walk_posting(walk, buffer, chain);
 			CHECK_FOR_INTERRUPTS();
-			if (++pages > RelationGetNumberOfBlocks(walk->index))
-				index_damaged(walk->index, FP_META_BLOCK, "Posting pages refer to each other in a circle.");
 		}
 	}
 	list_free_deep(walk->chains);
@@ -130,8 +130,9 @@ walk_chains(Walk *walk)
 
 /* Walk over one page of a bucket that is locked. */
 static void
-walk_page(Walk *walk, Page page, uint64 base, unsigned level)
+walk_page(Walk *walk, Buffer buffer, uint64 base, unsigned level)
 {
+	Page		page = BufferGetPage(buffer);
 	unsigned	n = fp_count(page);
 	unsigned	high = fp_header(page)->high_bit;
 	uint64		known = ((UINT64CONST(1) << Max(high, level)) - 1) | (PG_UINT64_MAX << FP_TAG_SHIFT);
@@ -142,10 +143,11 @@ walk_page(Walk *walk, Page page, uint64 base, unsigned level)
 
 		if (entry.offset == InvalidOffsetNumber)
 		{
-			Buffer		head = fp_read_chained(walk->index, entry.block, FP_POSTING, BUFFER_LOCK_SHARE, NULL);
+			Buffer		head = fp_follow(&walk->chain, BufferGetBlockNumber(buffer), entry.block, FP_POSTING,
+										 BUFFER_LOCK_SHARE);
 			Chain	   *chain = palloc(sizeof(Chain));
 
-			*chain = walk_posting(walk, head, (Chain) {InvalidBlockNumber, 0, entry.hash, known});
+			*chain = walk_posting(walk, head, (Chain) {.hash = entry.hash, .known = known});
 			walk->chains = lappend(walk->chains, chain);
 		}
 		else
@@ -171,16 +173,19 @@ walk_bucket(Walk *walk, uint32 bucket)
 	{
 		uint64		base = fp_base(page);
 		unsigned	level = fp_level(fp_header(page)->step);
+		BlockNumber from = BufferGetBlockNumber(buffer);
 		BlockNumber block = fp_header(page)->next;
 
 		walk->primary_pages++;
-		walk_page(walk, page, base, level);
+		walk->chain = (FpChain) {walk->index};
+		walk_page(walk, buffer, base, level);
 		while (block != InvalidBlockNumber)
 		{
-			Buffer		overflow = fp_read_chained(walk->index, block, FP_OVERFLOW, BUFFER_LOCK_SHARE, NULL);
+			Buffer		overflow = fp_follow(&walk->chain, from, block, FP_OVERFLOW, BUFFER_LOCK_SHARE);
 
 			walk->overflow_pages++;
-			walk_page(walk, BufferGetPage(overflow), base, level);
+			walk_page(walk, overflow, base, level);
+			from = block;
 			block = fp_header(BufferGetPage(overflow))->next;
 			UnlockReleaseBuffer(overflow);
 		}
@@ -306,7 +311,7 @@ is_used(Relation heap, uint64 tid, Buffer *buffer)
 	OffsetNumber offset = (OffsetNumber) tid;
 	bool		used;
 
-	if (block >= RelationGetNumberOfBlocks(heap))
+	if (block >= RelationGetNumberOfBlocks(heap) || offset == InvalidOffsetNumber)
 		return false;
 	*buffer = ReleaseAndReadBuffer(*buffer, heap, block);
 	LockBuffer(*buffer, BUFFER_LOCK_SHARE);

@@ -7,6 +7,8 @@
  */
 #include "fingerprint.h"
 
+#include "access/heapam.h"
+#include "access/tableam.h"
 #include "access/xloginsert.h"
 #include "miscadmin.h"
 #include "port/pg_bitutils.h"
@@ -29,6 +31,8 @@
 static const char *
 meta_problem(const FpMeta *meta, BlockNumber blocks)
 {
+	uint64		end = FP_META_BLOCK + 1;
+
 	if (meta->magic != FP_META_MAGIC)
 		return "It does not begin like a metapage.";
 	if (meta->version != FP_VERSION)
@@ -39,12 +43,31 @@ meta_problem(const FpMeta *meta, BlockNumber blocks)
 		return "Its size is out of range.";
 	if (meta->extents < 1 || meta->extents > FP_MAX_EXTENTS || meta->end > blocks)
 		return "It has extents that the file does not have.";
+
+	/* each was added at the end of the file */
 	for (uint32 i = 0; i < meta->extents; i++)
 	{
-		if (meta->extent[i] == FP_META_BLOCK || meta->extent[i] >= meta->end)
+		if (meta->extent[i] < end || meta->extent[i] > meta->end)
 			return "An extent is not where it should be.";
+		end = (uint64) meta->extent[i] + fp_extent_size(i);
 	}
-	return NULL;
+	return end > meta->end ? "An extent is not where it should be." : NULL;
+}
+
+/* Raise an error unless a page is a metapage that can be relied on.  It is locked, or a copy. */
+void
+fp_check_meta(Relation index, Page page)
+{
+	const PageHeaderData *header = (const PageHeaderData *) page;
+	const char *problem;
+
+	/* generic WAL clears what is between them */
+	if (header->pd_lower != BLCKSZ || header->pd_upper != BLCKSZ)
+		problem = "It does not begin like a metapage.";
+	else
+		problem = meta_problem((const FpMeta *) ((char *) page + FP_META_OFFSET), RelationGetNumberOfBlocks(index));
+	if (problem != NULL)
+		index_damaged(index, FP_META_BLOCK, problem);
 }
 
 /* Return the metapage as it is now. */
@@ -53,16 +76,20 @@ fp_read_meta(Relation index)
 {
 	Buffer		buffer = ReadBuffer(index, FP_META_BLOCK);
 	FpMeta		meta;
-	const char *problem;
 
 	LockBuffer(buffer, BUFFER_LOCK_SHARE);
+	fp_check_meta(index, BufferGetPage(buffer));
 	memcpy(&meta, (char *) BufferGetPage(buffer) + FP_META_OFFSET, sizeof(meta));
 	UnlockReleaseBuffer(buffer);
-	problem = meta_problem(&meta, RelationGetNumberOfBlocks(index));
-	if (problem != NULL)
-		index_damaged(index, FP_META_BLOCK, problem);
 	return meta;
 }
+
+/* What is kept with the relation, in rd_amcache. */
+typedef struct FpCache
+{
+	FpMeta		meta;
+	BlockNumber heap_blocks;	/* that the table has, or has had */
+} FpCache;
 
 /*
  * Return a copy of the metapage that is kept with the relation.  It can be behind: buckets say
@@ -75,7 +102,7 @@ fp_meta(Relation index)
 	{
 		FpMeta		meta = fp_read_meta(index);
 
-		index->rd_amcache = MemoryContextAlloc(index->rd_indexcxt, sizeof(FpMeta));
+		index->rd_amcache = MemoryContextAllocZero(index->rd_indexcxt, sizeof(FpCache));
 		memcpy(index->rd_amcache, &meta, sizeof(FpMeta));
 	}
 	return index->rd_amcache;
@@ -88,6 +115,41 @@ fp_forget_meta(Relation index)
 	if (index->rd_amcache != NULL)
 		pfree(index->rd_amcache);
 	index->rd_amcache = NULL;
+}
+
+/* Raise the error for an entry that cannot be of a row. */
+void
+fp_wrong_row(Relation index, const ItemPointerData *row)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_INDEX_CORRUPTED),
+			 errmsg("index \"%s\" has a damaged entry", RelationGetRelationName(index)),
+			 errdetail("The table has no row (%u,%u).", ItemPointerGetBlockNumberNoCheck(row),
+					   ItemPointerGetOffsetNumberNoCheck(row)),
+			 errhint("REINDEX the index.")));
+}
+
+/*
+ * Raise an error unless an entry can be of a row, before the table is read there: to read block
+ * 0xFFFFFFFF would extend it.  The number of its blocks is kept, because finding it out takes a
+ * system call.  Other table access methods may have row addresses of any kind.
+ */
+void
+fp_check_row(Relation index, Relation heap, const ItemPointerData *row)
+{
+	BlockNumber block = ItemPointerGetBlockNumberNoCheck(row);
+	FpCache    *cache;
+
+	fp_meta(index);
+	cache = index->rd_amcache;
+	if (likely(block < cache->heap_blocks && ItemPointerGetOffsetNumberNoCheck(row) != InvalidOffsetNumber))
+		return;
+	if (heap->rd_tableam == GetHeapamTableAmRoutine())
+		cache->heap_blocks = RelationGetNumberOfBlocks(heap);
+	else
+		cache->heap_blocks = InvalidBlockNumber;
+	if (block >= cache->heap_blocks || ItemPointerGetOffsetNumberNoCheck(row) == InvalidOffsetNumber)
+		fp_wrong_row(index, row);
 }
 
 /* Return the block of a bucket. */
@@ -310,7 +372,8 @@ fp_make_fit(Page page, const FpEntry *entry, unsigned known, unsigned level)
 		header->rest_bytes = FP_NARROW_REST;
 	header->block_bits = (uint8) Max(n == 0 ? 0 : old.block_bits, bits_of(entry->block));
 	header->offset_bits = (uint8) Max(n == 0 ? 0 : old.offset_bits, bits_of(entry->offset));
-	header->low_bit = (uint8) Min(level, high);
+	header->low_bit = (uint8) Max(n == 0 ? 0 : old.low_bit, Min(level, high));
+	high = Max(high, header->low_bit);
 	address_bits = header->block_bits + header->offset_bits;
 	needed = Min(high, Max(BITS_OF_LEVEL(address_bits), header->low_bit + 2u));
 	while (header->rest_bytes < LARGEST_REST && 8 * header->rest_bytes < address_bits + needed - header->low_bit)

@@ -14,6 +14,7 @@
  */
 #include "fingerprint.h"
 
+#include "access/htup_details.h"
 #include "access/relscan.h"
 #include "miscadmin.h"
 #include "nodes/tidbitmap.h"
@@ -24,6 +25,7 @@
 /* A posting page that is still to be read. */
 typedef struct Link
 {
+	BlockNumber from;			/* the page that refers to it */
 	BlockNumber block;
 	uint32		generation;
 } Link;
@@ -36,6 +38,8 @@ typedef struct FpScan
 	MemoryContext scratch;		/* for hashing one value */
 	bool		started;
 	uint64		hash;
+	FpChain		chain;			/* of the pages that were read */
+	Link		broken;			/* the last one whose page was freed */
 
 	/* rows to return, and chains to read after them */
 	ItemPointerData *rows;
@@ -79,6 +83,7 @@ fp_rescan(IndexScanDesc desc, ScanKey keys, int nkeys, ScanKey orderbys, int nor
 	scan->started = false;
 	scan->n_rows = scan->next_row = scan->n_links = 0;
 	scan->n_returned = scan->n_sorted = 0;
+	scan->broken = (Link) {0};
 }
 
 void
@@ -129,7 +134,7 @@ add_rows(FpScan *scan, const ItemPointerData *rows, unsigned n)
 }
 
 static void
-add_link(FpScan *scan, BlockNumber block, uint32 generation)
+add_link(FpScan *scan, BlockNumber from, BlockNumber block, uint32 generation)
 {
 	if (block == InvalidBlockNumber)
 		return;
@@ -144,23 +149,25 @@ add_link(FpScan *scan, BlockNumber block, uint32 generation)
 		scan->links = scan->links == NULL ? MemoryContextAlloc(scan->context, scan->room_for_links * sizeof(Link)) :
 			repalloc(scan->links, scan->room_for_links * sizeof(Link));
 	}
-	scan->links[scan->n_links++] = (Link) {block, generation};
+	scan->links[scan->n_links++] = (Link) {from, block, generation};
 }
 
 /* Add the rows of a posting page that is locked, and the link to the next one. */
 static void
-add_posting(FpScan *scan, Page page)
+add_posting(FpScan *scan, Buffer buffer)
 {
+	Page		page = BufferGetPage(buffer);
 	ItemPointerData rows[FP_CAPACITY];
 
 	add_rows(scan, rows, fp_rows(page, rows));
-	add_link(scan, fp_header(page)->next, fp_header(page)->next_generation);
+	add_link(scan, BufferGetBlockNumber(buffer), fp_header(page)->next, fp_header(page)->next_generation);
 }
 
 /* Add the rows of one page of a bucket that is locked. */
 static void
-add_matches(FpScan *scan, Relation index, Page page)
+add_matches(FpScan *scan, Buffer buffer)
 {
+	Page		page = BufferGetPage(buffer);
 	uint16		found[FP_CAPACITY];
 	ItemPointerData rows[FP_CAPACITY];
 	unsigned	n = fp_match(page, scan->hash, found);
@@ -174,10 +181,10 @@ add_matches(FpScan *scan, Relation index, Page page)
 			rows[n_rows++] = row;
 		else
 		{
-			Buffer		posting = fp_read_chained(index, ItemPointerGetBlockNumberNoCheck(&row), FP_POSTING,
-												  BUFFER_LOCK_SHARE, NULL);
+			Buffer		posting = fp_follow(&scan->chain, BufferGetBlockNumber(buffer),
+											ItemPointerGetBlockNumberNoCheck(&row), FP_POSTING, BUFFER_LOCK_SHARE);
 
-			add_posting(scan, BufferGetPage(posting));
+			add_posting(scan, posting);
 			UnlockReleaseBuffer(posting);
 		}
 	}
@@ -185,16 +192,18 @@ add_matches(FpScan *scan, Relation index, Page page)
 }
 
 static void
-add_bucket(FpScan *scan, Relation index, Buffer buffer)
+add_bucket(FpScan *scan, Buffer buffer)
 {
+	BlockNumber from = BufferGetBlockNumber(buffer);
 	BlockNumber block = fp_header(BufferGetPage(buffer))->next;
 
-	add_matches(scan, index, BufferGetPage(buffer));
+	add_matches(scan, buffer);
 	while (block != InvalidBlockNumber)
 	{
-		Buffer		overflow = fp_read_chained(index, block, FP_OVERFLOW, BUFFER_LOCK_SHARE, NULL);
+		Buffer		overflow = fp_follow(&scan->chain, from, block, FP_OVERFLOW, BUFFER_LOCK_SHARE);
 
-		add_matches(scan, index, BufferGetPage(overflow));
+		add_matches(scan, overflow);
+		from = block;
 		block = fp_header(BufferGetPage(overflow))->next;
 		UnlockReleaseBuffer(overflow);
 	}
@@ -211,13 +220,14 @@ collect_bucket(FpScan *scan, Relation index)
 	const FpPage *header = fp_header(BufferGetPage(buffer));
 	uint32		other = header->giving ? fp_bucket(scan->hash, header->step + 1, NULL) : header->bucket;
 
-	add_bucket(scan, index, buffer);
+	scan->chain = (FpChain) {index};
+	add_bucket(scan, buffer);
 	if (unlikely(other != header->bucket))
 	{
 		Buffer		taker = fp_read_bucket(index, other, BUFFER_LOCK_SHARE, NULL);
 
 		if (!PageIsNew(BufferGetPage(taker)))
-			add_bucket(scan, index, taker);
+			add_bucket(scan, taker);
 		UnlockReleaseBuffer(taker);
 	}
 	UnlockReleaseBuffer(buffer);
@@ -262,14 +272,20 @@ collect_more(IndexScanDesc desc)
 		CHECK_FOR_INTERRUPTS();
 		remember_returned(scan);
 		scan->n_rows = scan->next_row = 0;
-		buffer = fp_read_link(desc->indexRelation, link.block, link.generation);
+		buffer = fp_follow_unlocked(&scan->chain, link.from, link.block, link.generation);
 		if (buffer != InvalidBuffer)
 		{
-			add_posting(scan, BufferGetPage(buffer));
+			add_posting(scan, buffer);
 			UnlockReleaseBuffer(buffer);
 		}
 		else
+		{
+			/* a page that refers to it still has not been changed by who freed it */
+			if (scan->broken.block == link.block && scan->broken.generation == link.generation)
+				index_damaged(desc->indexRelation, link.from, "It refers to a page that is not in use.");
+			scan->broken = link;
 			restart(scan, desc->indexRelation);
+		}
 		if (scan->n_rows > 0)
 			return true;
 	}
@@ -365,8 +381,22 @@ fp_gettuple(IndexScanDesc desc, ScanDirection direction)
 	if (scan->next_row == scan->n_rows && !collect_more(desc))
 		return false;
 	desc->xs_heaptid = scan->rows[scan->next_row++];
+	fp_check_row(desc->indexRelation, desc->heapRelation, &desc->xs_heaptid);
 	desc->xs_recheck = true;
 	return true;
+}
+
+/* A bitmap takes the offsets that a page of a table can have. */
+static void
+check_offsets(const FpScan *scan, Relation index)
+{
+	for (int i = 0; i < scan->n_rows; i++)
+	{
+		OffsetNumber offset = ItemPointerGetOffsetNumberNoCheck(&scan->rows[i]);
+
+		if (offset == InvalidOffsetNumber || offset > MaxHeapTuplesPerPage)
+			fp_wrong_row(index, &scan->rows[i]);
+	}
 }
 
 int64
@@ -379,6 +409,7 @@ fp_getbitmap(IndexScanDesc desc, TIDBitmap *bitmap)
 		return 0;
 	do
 	{
+		check_offsets(scan, desc->indexRelation);
 		tbm_add_tuples(bitmap, scan->rows, scan->n_rows, true);
 		rows += scan->n_rows;
 	} while (collect_more(desc));

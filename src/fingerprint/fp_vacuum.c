@@ -60,9 +60,10 @@ clean_page(Vacuum *vacuum, Buffer buffer)
  * pages, so a page that was seen to be next stays so while the one before it is not locked.
  */
 static void
-clean_posting(Vacuum *vacuum, BlockNumber head)
+clean_posting(Vacuum *vacuum, BlockNumber from, BlockNumber head)
 {
-	Buffer		previous = fp_read_chained(vacuum->index, head, FP_POSTING, BUFFER_LOCK_EXCLUSIVE, vacuum->strategy);
+	FpChain		chain = {vacuum->index, vacuum->strategy};
+	Buffer		previous = fp_follow(&chain, from, head, FP_POSTING, BUFFER_LOCK_EXCLUSIVE);
 
 	for (;;)
 	{
@@ -71,7 +72,7 @@ clean_posting(Vacuum *vacuum, BlockNumber head)
 
 		if (block == InvalidBlockNumber)
 			break;
-		buffer = fp_read_chained(vacuum->index, block, FP_POSTING, BUFFER_LOCK_EXCLUSIVE, vacuum->strategy);
+		buffer = fp_follow(&chain, BufferGetBlockNumber(previous), block, FP_POSTING, BUFFER_LOCK_EXCLUSIVE);
 		clean_page(vacuum, buffer);
 		if (fp_count(BufferGetPage(buffer)) == 0)
 		{
@@ -101,7 +102,7 @@ clean_posting(Vacuum *vacuum, BlockNumber head)
 
 /* Clean the first posting page of each reference, with the bucket locked; the chains are for later. */
 static void
-clean_references(Vacuum *vacuum, Buffer buffer, BlockNumber *heads, unsigned *n_heads)
+clean_references(Vacuum *vacuum, FpChain *chain, Buffer buffer, BlockNumber *heads, unsigned *n_heads)
 {
 	for (unsigned i = fp_count(BufferGetPage(buffer)); i-- > 0;)
 	{
@@ -111,7 +112,7 @@ clean_references(Vacuum *vacuum, Buffer buffer, BlockNumber *heads, unsigned *n_
 
 		if (entry.offset != InvalidOffsetNumber)
 			continue;
-		posting = fp_read_chained(vacuum->index, entry.block, FP_POSTING, BUFFER_LOCK_EXCLUSIVE, vacuum->strategy);
+		posting = fp_follow(chain, BufferGetBlockNumber(buffer), entry.block, FP_POSTING, BUFFER_LOCK_EXCLUSIVE);
 		page = BufferGetPage(posting);
 		clean_page(vacuum, posting);
 		if (fp_header(page)->next != InvalidBlockNumber)
@@ -135,6 +136,9 @@ static void
 clean_bucket(Vacuum *vacuum, uint32 bucket)
 {
 	Buffer		buffer = fp_read_bucket(vacuum->index, bucket, BUFFER_LOCK_EXCLUSIVE, vacuum->strategy);
+	FpChain		chain = {vacuum->index, vacuum->strategy};
+	BlockNumber first = BufferGetBlockNumber(buffer);
+	BlockNumber from = first;
 	BlockNumber block;
 	BlockNumber *heads = NULL;
 	unsigned	n_heads = 0;
@@ -146,14 +150,15 @@ clean_bucket(Vacuum *vacuum, uint32 bucket)
 	}
 	heads = palloc(FP_CAPACITY * sizeof(BlockNumber));
 	clean_page(vacuum, buffer);
-	clean_references(vacuum, buffer, heads, &n_heads);
+	clean_references(vacuum, &chain, buffer, heads, &n_heads);
 	for (block = fp_header(BufferGetPage(buffer))->next; block != InvalidBlockNumber;)
 	{
-		Buffer		overflow = fp_read_chained(vacuum->index, block, FP_OVERFLOW, BUFFER_LOCK_EXCLUSIVE, vacuum->strategy);
+		Buffer		overflow = fp_follow(&chain, from, block, FP_OVERFLOW, BUFFER_LOCK_EXCLUSIVE);
 
 		clean_page(vacuum, overflow);
 		heads = repalloc(heads, (n_heads + FP_CAPACITY) * sizeof(BlockNumber));
-		clean_references(vacuum, overflow, heads, &n_heads);
+		clean_references(vacuum, &chain, overflow, heads, &n_heads);
+		from = block;
 		block = fp_header(BufferGetPage(overflow))->next;
 		UnlockReleaseBuffer(overflow);
 	}
@@ -161,7 +166,7 @@ clean_bucket(Vacuum *vacuum, uint32 bucket)
 		fp_absorb(vacuum->index, buffer);
 	UnlockReleaseBuffer(buffer);
 	for (unsigned i = 0; i < n_heads; i++)
-		clean_posting(vacuum, heads[i]);
+		clean_posting(vacuum, first, heads[i]);
 	pfree(heads);
 }
 
