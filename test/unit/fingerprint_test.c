@@ -127,6 +127,7 @@ test_extents(void)
 		uint32		size;
 		unsigned	extent = fp_extent(bucket, &offset, &size);
 
+		CHECK(size == fp_extent_size(extent), "bucket %u", bucket);
 		if (offset == 0)
 		{
 			CHECK(bucket == covered && (bucket == 0 || extent == last + 1), "bucket %u", bucket);
