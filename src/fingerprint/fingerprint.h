@@ -101,8 +101,10 @@ typedef struct FpPage
 	uint32		magic;
 	uint32		bucket;			/* of a primary page */
 	uint8		kind;
-	uint8		step;			/* up to which the bucket has given entries away */
-	uint8		received;		/* members of the group that have given it theirs */
+	uint8		step;			/* up to which the bucket has given entries
+								 * away */
+	uint8		received;		/* members of the group that have given it
+								 * theirs */
 	uint8		low_bit;
 	uint8		high_bit;
 	uint8		block_bits;
@@ -111,7 +113,8 @@ typedef struct FpPage
 	BlockNumber next;			/* of a chain */
 	uint32		next_generation;
 	uint32		generation;		/* how often the page was taken into use */
-	uint8		giving;			/* some entries are already where step + 1 has them */
+	uint8		giving;			/* some entries are already where step + 1 has
+								 * them */
 	uint8		unused[3];
 } FpPage;
 
@@ -124,7 +127,7 @@ typedef struct FpPage
 #define FP_CAPACITY			((BLCKSZ - FP_TAGS_OFFSET) / (sizeof(uint16) + FP_NARROW_REST))
 #define FP_RESTS_OFFSET		(FP_TAGS_OFFSET + FP_CAPACITY * sizeof(uint16))
 
-/* So many entries of one fingerprint on a page go to posting pages. */
+/* When a page is full, a fingerprint with this number of entries there gets posting pages. */
 #define FP_HOT				(FP_CAPACITY / 4)
 
 /* A page with room for fewer entries calls for another bucket. */
@@ -233,7 +236,8 @@ typedef struct FpChain
 	BufferAccessStrategy strategy;
 	BlockNumber blocks;			/* that the file has at least */
 	BlockNumber pages;			/* visited */
-	BlockNumber mark;			/* one of them, the last whose number is a power of 2 */
+	BlockNumber mark;			/* one of them, the last whose number is a
+								 * power of 2 */
 } FpChain;
 
 extern Buffer fp_read_bucket(Relation index, uint32 bucket, int lock, BufferAccessStrategy strategy);

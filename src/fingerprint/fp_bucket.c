@@ -20,7 +20,7 @@
 #include "../index/teststop.h"
 
 
-/* The file grows by so many pages when an overflow or posting page is needed. */
+/* The number of pages by which the file grows when an overflow or posting page is needed. */
 #define EXTEND_PAGES		8
 
 /* ----------------------------------------------------------------
@@ -304,7 +304,7 @@ compare_numbers_descending(const void *a, const void *b)
 static unsigned
 find_hot(Page page, uint16 *numbers)
 {
-	Numbered	sorted[FP_CAPACITY];
+	Numbered	sorted[FP_CAPACITY] = {0};
 	unsigned	n = 0;
 	unsigned	most = 0;
 	unsigned	start = 0;
@@ -429,7 +429,10 @@ fp_extract(Relation index, Buffer buffer)
 
 			if (entry.offset == InvalidOffsetNumber && entry.block == reference.block && entry.hash == reference.hash)
 			{
-				/* entries are removed from the highest number on; this one moves to the end */
+				/*
+				 * entries are removed from the highest number on; this one
+				 * moves to the end
+				 */
 				for (unsigned j = 0; j < n; j++)
 				{
 					if (numbers[j] == fp_count(page) - 1)
@@ -487,16 +490,17 @@ fp_absorb(Relation index, Buffer buffer)
 			GenericXLogState *xlog = GenericXLogStart(index);
 			Page		page = GenericXLogRegisterBuffer(xlog, buffer, 0);
 			Page		before = previous == InvalidBuffer ? page : GenericXLogRegisterBuffer(xlog, previous, 0);
-			Page		from = GenericXLogRegisterBuffer(xlog, overflow, 0);
+			Page		source = GenericXLogRegisterBuffer(xlog, overflow, 0);
 			uint16		numbers[FP_CAPACITY];
 
 			for (unsigned i = 0; i < n; i++)
 				numbers[i] = (uint16) (n - 1 - i);
-			absorbed = move_entries(from, numbers, n, page, fp_base(page), fp_level(fp_header(page)->step));
+			absorbed = move_entries(source, numbers, n, page, fp_base(page), fp_level(fp_header(page)->step));
 			if (absorbed)
 			{
 				fp_header(before)->next = block;
-				fp_header(page)->generation++;	/* readers of a standby wait for this page */
+				fp_header(page)->generation++;	/* readers of a standby wait
+												 * for this page */
 				fp_free_page(xlog, meta, overflow);
 				GenericXLogFinish(xlog);
 				bfindex_test_stop("fingerprint: after absorbing");

@@ -31,7 +31,7 @@
 #define PHASE_WRITE			2
 #define PHASE_INSERT		3
 
-/* A bucket that is built has room for so many standard deviations of the number of its entries. */
+/* The room of a bucket beyond the mean, in standard deviations of the number of its entries. */
 #define DEVIATIONS			2.5
 
 /*
@@ -40,7 +40,7 @@
  */
 #define MOST_CLUSTERED		16.0
 
-/* If so many rows do not go to posting pages, by an estimate, then all are counted. */
+/* From this estimated share of rows that do not go to posting pages on, all rows are counted. */
 #define MOST				0.95
 
 /* Hashes that are kept to find out how often keys are repeated. */
@@ -156,8 +156,11 @@ collect_row(Relation index, ItemPointer tid, Datum *values, bool *isnull, bool a
 		build->n = 0;
 	}
 	entry = &build->entries[build->n++];
-	*entry = (FpEntry) {index_key_hash(build->hasher, values[0]),
-		ItemPointerGetBlockNumber(tid), ItemPointerGetOffsetNumber(tid)};
+	*entry = (FpEntry)
+	{
+		index_key_hash(build->hasher, values[0]),
+			ItemPointerGetBlockNumber(tid), ItemPointerGetOffsetNumber(tid)
+	};
 	build->largest.block |= entry->block;
 	build->largest.offset |= entry->offset;
 	build->rows++;
@@ -182,7 +185,8 @@ compare_hashes(const void *a, const void *b)
 typedef struct Repetition
 {
 	double		rows;			/* that do not go to posting pages */
-	double		cluster;		/* how many of them have the same key as one of them, on average */
+	double		cluster;		/* how many of them have the same key as one
+								 * of them, on average */
 } Repetition;
 
 static Repetition
@@ -197,12 +201,12 @@ find_repetition(Build *build)
 	{
 		if (i == build->n_sample || build->sample[i] != build->sample[start])
 		{
-			double		run = i - start;
+			unsigned	run = i - start;
 
 			if (run < FP_HOT)
 			{
 				rows += run;
-				squares += run * run;
+				squares += (double) run * run;
 			}
 			start = i;
 		}
@@ -305,7 +309,10 @@ write_bucket(Build *build, uint32 bucket, FpEntry *entries, uint64 n)
 	if (n > 0 && !fp_make_fit(page, &largest, FP_TAG_SHIFT, fp_level(fp_header(page)->step)))
 		elog(ERROR, "an empty page has no room");
 
-	/* rows of one key arrive together, so that those of hot keys go to posting pages */
+	/*
+	 * rows of one key arrive together, so that those of hot keys go to
+	 * posting pages
+	 */
 	if (n > fp_room(page))
 		qsort(entries, n, sizeof(FpEntry), compare_entries);
 	for (i = 0; i < n && fp_room(page) > 0; i++)
@@ -381,7 +388,10 @@ write_from_file(Build *build, BufFile *file, uint64 n, uint32 first, uint32 end)
 		rewind_file(file);
 	if (n <= build->most || end - first == 1)
 	{
-		/* one bucket with more entries than fit into memory: nearly all are surplus */
+		/*
+		 * one bucket with more entries than fit into memory: nearly all are
+		 * surplus
+		 */
 		uint64		loaded = Min(n, build->most);
 
 		if (file != NULL)

@@ -61,7 +61,10 @@ ensure_extent(Relation index, uint32 bucket)
 			Buffer		buffer = fp_read_new(index, last);
 			GenericXLogState *xlog;
 
-			/* a page that is written makes the file as long on a standby, and after a crash */
+			/*
+			 * a page that is written makes the file as long on a standby, and
+			 * after a crash
+			 */
 			xlog = GenericXLogStart(index);
 			meta = (FpMeta *) (GenericXLogRegisterBuffer(xlog, meta_buffer, 0) + FP_META_OFFSET);
 			meta->extent[meta->extents++] = meta->end;
@@ -231,6 +234,7 @@ static bool
 is_worth_growing(Relation index, const FpMeta *meta)
 {
 	unsigned	members = FP_GROUP + meta->sweep;
+	const unsigned capacity = FP_CAPACITY;
 	double		load = 0;
 
 	for (unsigned i = 0; i < members; i++)
@@ -239,7 +243,7 @@ is_worth_growing(Relation index, const FpMeta *meta)
 		Page		page = BufferGetPage(buffer);
 
 		if (!PageIsNew(page))
-			load += fp_header(page)->next != InvalidBlockNumber ? 1 : 1 - (double) fp_room(page) / FP_CAPACITY;
+			load += fp_header(page)->next != InvalidBlockNumber ? 1 : 1 - (double) fp_room(page) / capacity;
 		UnlockReleaseBuffer(buffer);
 	}
 	return load >= WORTH_GROWING * members;

@@ -159,7 +159,10 @@ walk_page(Walk *walk, Buffer buffer, uint64 base, unsigned level)
 	}
 	walk->exhausted += n > 0 && high <= level;
 
-	/* tags tell less within a bucket, because they have decided what belongs to it */
+	/*
+	 * tags tell less within a bucket, because they have decided what belongs
+	 * to it
+	 */
 	walk->false_fetches += ldexp((double) n * FP_GROUP * 1.5, -(FP_TAG_BITS + (int) high - (int) level));
 }
 
@@ -221,6 +224,7 @@ fingerprint_stats(PG_FUNCTION_ARGS)
 	KeyClass	class = index_key_class(&meta.class);
 	double		bytes;
 	double		pages;
+	const unsigned capacity = FP_CAPACITY;
 	TupleDesc	desc;
 	Datum		values[9];
 	bool		nulls[9] = {0};
@@ -234,7 +238,7 @@ fingerprint_stats(PG_FUNCTION_ARGS)
 	values[1] = Int64GetDatum((int64) bytes);
 	values[2] = Float8GetDatum(bytes / walk.rows);
 	nulls[2] = walk.rows == 0;
-	values[3] = Float8GetDatum(walk.rows / (pages * FP_CAPACITY));
+	values[3] = Float8GetDatum(walk.rows / (pages * capacity));
 	values[4] = Int64GetDatum((int64) walk.overflow_pages);
 	values[5] = Int64GetDatum((int64) walk.posting_pages);
 	values[6] = Float8GetDatum(walk.false_fetches / walk.primary_pages);

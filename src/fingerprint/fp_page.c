@@ -16,8 +16,8 @@
 #define LARGEST_REST		6
 
 /*
- * An index of all rows of a table whose addresses have so many bits needs about 12 bits less for the
- * numbers of its groups: that is what a page has room for, and a group.  An index that is still
+ * If row addresses have n bits, an index of all rows needs about n - 12 bits for the numbers of its
+ * groups, because a page and a group have room for 2^12 rows.  An index that is still
  * small gets there if its entries know these bits of their hashes.
  */
 #define BITS_OF_LEVEL(address_bits)	((address_bits) > 11 ? (address_bits) - 11 : 0)
@@ -438,7 +438,7 @@ fp_match(Page page, uint64 hash, uint16 *found)
 	const unsigned n = fp_count(page);
 	const unsigned address_bits = header->block_bits + header->offset_bits;
 	const uint64 extra = hash >> header->low_bit & mask(header->high_bit - header->low_bit);
-	const Tags	wanted = {tag, tag, tag, tag, tag, tag, tag, tag};
+	const		Tags wanted = {tag, tag, tag, tag, tag, tag, tag, tag};
 	unsigned	matches = 0;
 	unsigned	i = 0;
 
@@ -448,7 +448,7 @@ fp_match(Page page, uint64 hash, uint16 *found)
 
 		if (end - i == 32)
 		{
-			const Tags *four = (const Tags *) (tags + i);
+			const		Tags *four = (const Tags *) (tags + i);
 			Words		equal = (Words) ((four[0] == wanted) | (four[1] == wanted) | (four[2] == wanted) | (four[3] == wanted));
 
 			if (likely((equal[0] | equal[1]) == 0))

@@ -54,7 +54,8 @@ typedef struct FpScan
 	ItemPointerData *returned;
 	int64		n_returned;
 	int64		room_for_returned;
-	int64		n_sorted;		/* of them, which a scan that started again skips */
+	int64		n_sorted;		/* of them, which a scan that started again
+								 * skips */
 } FpScan;
 
 #define FIRST_ROOM	16
@@ -280,7 +281,10 @@ collect_more(IndexScanDesc desc)
 		}
 		else
 		{
-			/* a page that refers to it still has not been changed by who freed it */
+			/*
+			 * a page that refers to it still has not been changed by who
+			 * freed it
+			 */
 			if (scan->broken.block == link.block && scan->broken.generation == link.generation)
 				index_damaged(desc->indexRelation, link.from, "It refers to a page that is not in use.");
 			scan->broken = link;

@@ -108,7 +108,10 @@ test_balance(void)
 		for (uint32 i = 0; i < buckets; i++)
 			worst = Max(worst, Max(counts[i], mean) - Min(counts[i], mean));
 
-		/* five standard deviations of a fair choice, and half of one for the tags */
+		/*
+		 * five standard deviations of a fair choice, and half of one for the
+		 * tags
+		 */
 		CHECK(worst < 5.5 * 63.2, "step %u: a bucket is off by %.0f of %.0f", step, worst, mean);
 		free(counts);
 	}
