@@ -36,8 +36,8 @@
 /* 2^25 groups of 8 pages are 2 TB. */
 #define FP_MAX_LEVEL		25
 
-/* Extents per level and sweep, and in all. */
-#define FP_PIECES_LOG		4
+/* Extents per level and sweep, and in all: as many as a metapage has room for. */
+#define FP_PIECES_LOG		(BLCKSZ >= 8192 ? 4 : BLCKSZ >= 4096 ? 3 : BLCKSZ >= 2048 ? 2 : 1)
 #define FP_MAX_EXTENTS		(1 + FP_GROUP * ((1 << FP_PIECES_LOG) - 1) + \
 							 FP_GROUP * (1 << FP_PIECES_LOG) * (FP_MAX_LEVEL - FP_PIECES_LOG + 1))
 
