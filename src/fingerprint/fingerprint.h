@@ -195,7 +195,7 @@ fp_hint(const FpMeta *meta, uint64 hash)
 
 extern void fp_check_meta(Relation index, Page page);
 extern const FpMeta *fp_meta(Relation index);
-extern void fp_wrong_row(Relation index, const ItemPointerData *row) pg_attribute_noreturn();
+extern void fp_wrong_row(Relation index, const ItemPointerData *row);
 extern void fp_check_row(Relation index, Relation heap, const ItemPointerData *row);
 extern void fp_forget_meta(Relation index);
 extern FpMeta fp_read_meta(Relation index);
