@@ -21,7 +21,8 @@ typedef enum HostOutcome
 {
 	HOST_DONE = 0,
 	HOST_REFUSED,				/* by the core: a limit, damaged bytes */
-	HOST_FAULT					/* an allocation or a poll that was made to fail */
+	HOST_FAULT					/* an allocation or a poll that was made to
+								 * fail */
 } HostOutcome;
 
 /* Memory blocks of the core and of the test. */

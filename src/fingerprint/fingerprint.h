@@ -36,8 +36,8 @@
 /* 2^25 groups of 8 pages are 2 TB. */
 #define FP_MAX_LEVEL		25
 
-/* Extents per level and sweep, and in all. */
-#define FP_PIECES_LOG		4
+/* Extents per level and sweep, and in all: as many as a metapage has room for. */
+#define FP_PIECES_LOG		(BLCKSZ >= 8192 ? 4 : BLCKSZ >= 4096 ? 3 : BLCKSZ >= 2048 ? 2 : 1)
 #define FP_MAX_EXTENTS		(1 + FP_GROUP * ((1 << FP_PIECES_LOG) - 1) + \
 							 FP_GROUP * (1 << FP_PIECES_LOG) * (FP_MAX_LEVEL - FP_PIECES_LOG + 1))
 
@@ -198,7 +198,7 @@ fp_hint(const FpMeta *meta, uint64 hash)
 
 extern void fp_check_meta(Relation index, Page page);
 extern const FpMeta *fp_meta(Relation index);
-extern void fp_wrong_row(Relation index, const ItemPointerData *row) pg_attribute_noreturn();
+extern void fp_wrong_row(Relation index, const ItemPointerData *row);
 extern void fp_check_row(Relation index, Relation heap, const ItemPointerData *row);
 extern void fp_forget_meta(Relation index);
 extern FpMeta fp_read_meta(Relation index);

@@ -27,8 +27,7 @@ typedef struct Subject
 	bf_mutable	filter;
 	uint64_t	added[MOST_KEYS];
 	size_t		n;
-	bool		exact;			/* determined by the parameters and the
-								 * keys */
+	bool		exact;			/* determined by the parameters and the keys */
 } Subject;
 
 typedef struct Parameters

@@ -23,7 +23,8 @@
  * ----------------------------------------------------------------
  */
 
-#define PLACES	4096			/* a power of two, larger than the number of keys */
+#define PLACES	4096			/* a power of two, larger than the number of
+								 * keys */
 
 typedef struct Counter
 {
