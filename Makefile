@@ -29,10 +29,12 @@ OBJS = bloomfilter.o $(CORE) src/server.o \
        src/fingerprint/fp_inspect.o \
        src/joinfilter/plan.o src/joinfilter/trace.o src/joinfilter/nodes.o src/joinfilter/join_key.o src/joinfilter/filter.o \
        src/joinfilter/collect_node.o src/joinfilter/scan_node.o src/joinfilter/probe_node.o \
-       src/joinfilter/probe_list.o src/joinfilter/pass_through.o src/joinfilter/heap.o
+       src/joinfilter/probe_list.o src/joinfilter/pass_through.o src/joinfilter/heap.o \
+       src/lookup/lookup_match.o src/lookup/lookup_sample.o src/lookup/lookup_path.o src/lookup/lookup_plan.o \
+       src/lookup/lookup_node.o
 
 REGRESS = keys class fpp canonical input nulls aggregates states bounds sets growth stored missing unchanged planner plpgsql travel \
-          cuckoo cuckoo_bytes cuckoo_growth cuckoo_model encodings index index_keys index_functions index_plans fingerprint joins catalog
+          cuckoo cuckoo_bytes cuckoo_growth cuckoo_model encodings index index_keys index_functions index_plans fingerprint joins lookups catalog
 REGRESS_OPTS = --load-extension=bloomfilter --load-extension=citext
 
 # Isolation tests (specs/).  They are left out if REGRESS is set on the command line.
@@ -72,7 +74,7 @@ $(error PostgreSQL's development files are missing: install postgresql-server-de
 endif
 include $(PGXS)
 
-HEADERS_ALL = $(wildcard src/*.h src/core/*.h src/index/*.h src/fingerprint/*.h src/joinfilter/*.h)
+HEADERS_ALL = $(wildcard src/*.h src/core/*.h src/index/*.h src/fingerprint/*.h src/joinfilter/*.h src/lookup/*.h)
 $(OBJS): $(HEADERS_ALL)
 bloomfilter.o: bloomfilter.control
 
