@@ -40,6 +40,7 @@ REGRESS_OPTS = --load-extension=bloomfilter --load-extension=citext
 # Isolation tests (specs/).  They are left out if REGRESS is set on the command line.
 ifneq ($(origin REGRESS), command line)
 ISOLATION = new_keys index_skew index_snapshot index_move index_locks index_change index_temporary \
+            lookup_skew lookup_recheck lookup_change lookup_snapshot \
             fingerprint_skew fingerprint_vacuum fingerprint_concurrently fingerprint_snapshot \
             recipe_nickname recipe_coupons recipe_changes recipe_small_filters recipe_crawler
 endif

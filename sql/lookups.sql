@@ -21,13 +21,18 @@ SET bloomfilter.lookup_filter_min_rows = 0;
 SET bloomfilter.lookup_filter_max_share = 1;
 
 -- The plan of a query.
-CREATE FUNCTION plan(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
+CREATE FUNCTION plan(query text, OUT plan text) RETURNS SETOF text LANGUAGE plpgsql AS $$
 BEGIN
-  RETURN QUERY EXECUTE 'EXPLAIN (COSTS OFF) ' || query;
+  -- since 18, EXPLAIN marks nodes that a setting has switched off
+  FOR plan IN EXECUTE 'EXPLAIN (COSTS OFF) ' || query LOOP
+    IF plan !~ 'Disabled: true' THEN
+      RETURN NEXT;
+    END IF;
+  END LOOP;
 END $$;
 -- The filters that a plan probes.
 CREATE FUNCTION filters(query text) RETURNS text LANGUAGE sql AS $$
-  SELECT string_agg(substring(line from 'Filter Index: (.*)'), ', ') FROM plan(query) line
+  SELECT string_agg(substring(line from 'Filter Index: (.*)'), ', ') FROM plan(query) p (line)
 $$;
 -- Compares the rows of a query without and with filters.
 CREATE FUNCTION compare(query text, OUT filters text, OUT n int, OUT result text) LANGUAGE plpgsql AS $$
@@ -103,7 +108,7 @@ SELECT compare('SELECT o.id, x.y FROM o LEFT JOIN (SELECT k, coalesce(seven, 3) 
 -- Correlated subqueries
 SELECT compare('SELECT o.id, (SELECT max(t.id) FROM t WHERE t.k = o.k) FROM o');
 SELECT compare('SELECT o.id, (SELECT t.seven + o.seven FROM t WHERE t.k = o.k LIMIT 1) FROM o');
-SELECT compare('SELECT o.id FROM o WHERE o.seven = 2 OR EXISTS (SELECT FROM t WHERE t.k = o.k AND t.seven > 2)');
+SELECT compare('SELECT o.id FROM o WHERE o.seven = 2 OR EXISTS (SELECT FROM t WHERE t.k = o.k AND t.seven > o.seven - 4)');
 SELECT compare('SELECT o.id, ARRAY(SELECT t.id FROM t WHERE t.k = o.k ORDER BY t.id) FROM o');
 SELECT compare('SELECT o.id, (SELECT count(*) FROM t JOIN t b ON b.id = t.id AND b.s = o.s WHERE t.k = o.k) FROM o');
 SELECT compare('SELECT o.id, x.* FROM o, LATERAL (SELECT t.id, t.seven FROM t WHERE t.k = o.k ORDER BY t.id LIMIT 1) x');
