@@ -67,7 +67,7 @@ sub lookup_measure
 my $TABLE_GROUP = 'one table';
 
 # Keys in random order, of which a percentage exists.
-sub load_table
+sub lookup_load_table
 {
 	my ($rows, $keys, @percentages) = @_;
 
@@ -79,13 +79,13 @@ sub load_table
 	return;
 }
 
-sub one_table
+sub lookup_in_one_table
 {
 	# percentage that exists, goals for text and bigint
 	my @shares = ([ 0, 4, 4 ], [ 10, 2.5, 2.2 ], [ 50, 0.95, 0.95 ], [ 100, 0.95, 0.95 ]);
 	my @cases;
 
-	load_table(lookup_rows(5_000_000, 50_000), lookup_rows(1_000_000, 10_000), map { $_->[0] } @shares);
+	lookup_load_table(lookup_rows(5_000_000, 50_000), lookup_rows(1_000_000, 10_000), map { $_->[0] } @shares);
 	for my $type ([ 'text', 'string', 1 ], [ 'bigint', 'number', 2 ])
 	{
 		my ($name, $column, $goal) = @$type;
@@ -125,7 +125,7 @@ sub one_table
 
 my $PARTS_GROUP = 'partitions';
 
-sub partitions
+sub lookup_in_partitions
 {
 	my $parts = 120;
 	my $rows = lookup_rows(30_000, 1000);
@@ -137,10 +137,10 @@ sub partitions
 	query("INSERT INTO lookups.events SELECT 1 + n % $parts, hashint8extended(n, 1), 'event ' || n FROM generate_series(1, $all) n");
 	query("CREATE INDEX ON lookups.events (id); CREATE INDEX ON lookups.events USING bloomfilter (id)");
 	query("CREATE UNLOGGED TABLE lookups.known AS SELECT hashint8extended(n * ($all / 10000), 1) AS id FROM generate_series(1, 10000) n;
-		   CREATE UNLOGGED TABLE lookups.some AS SELECT * FROM lookups.known LIMIT 1000;
+		   CREATE UNLOGGED TABLE lookups.thousand AS SELECT * FROM lookups.known LIMIT 1000;
 		   CREATE UNLOGGED TABLE lookups.new AS SELECT hashint8extended(n + $all, 1) AS id FROM generate_series(1, 10000) n");
-	query("VACUUM (FREEZE, ANALYZE) lookups.$_") for 'events', 'known', 'some', 'new';
-	for my $query ([ '10,000 ids, each in one partition', 'known', 1.5, 8 ], [ '1000 ids, each in one partition', 'some', 10, 0 ], [ '10,000 new ids', 'new', 5, 0 ])
+	query("VACUUM (FREEZE, ANALYZE) lookups.$_") for 'events', 'known', 'thousand', 'new';
+	for my $query ([ '10,000 ids, each in one partition', 'known', 1.5, 8 ], [ '1000 ids, each in one partition', 'thousand', 10, 0 ], [ '10,000 new ids', 'new', 5, 0 ])
 	{
 		my ($name, $table, $goal, $goal_forced) = @$query;
 		my $sql = "SELECT count(*), count(payload) FROM $table k LEFT JOIN events e ON e.id = k.id";
@@ -160,7 +160,7 @@ sub partitions
 my $PLANNING_GROUP = 'planning';
 
 # Planning time in milliseconds, in a session that has planned the query before.
-sub planning_time
+sub lookup_planning_time
 {
 	my ($case) = @_;
 	my @lines = session(@{ $case->{settings} }, ("EXPLAIN (SUMMARY) $case->{sql}") x 20);
@@ -170,9 +170,9 @@ sub planning_time
 }
 
 # The planning time with the setting on, less that with the setting off.
-sub planning
+sub lookup_planning
 {
-	load_table(lookup_rows(5_000_000, 50_000), lookup_rows(1_000_000, 10_000), 10);
+	lookup_load_table(lookup_rows(5_000_000, 50_000), lookup_rows(1_000_000, 10_000), 10);
 	query("CREATE UNLOGGED TABLE lookups.parted (month int, id bigint, number bigint) PARTITION BY LIST (month)");
 	query("CREATE UNLOGGED TABLE lookups.parted_$_ PARTITION OF lookups.parted FOR VALUES IN ($_)") for 1 .. 120;
 	query("INSERT INTO lookups.parted SELECT 1 + n % 120, n, hashint8extended(n, 1) FROM generate_series(1, 120000) n; CREATE INDEX ON lookups.parted (number); CREATE INDEX ON lookups.parted USING bloomfilter (number)");
@@ -187,7 +187,7 @@ sub planning
 		{
 			for my $setting ($OFF, $ON)
 			{
-				my $time = planning_time({ settings => [ @HERE, $setting ], sql => $sql });
+				my $time = lookup_planning_time({ settings => [ @HERE, $setting ], sql => $sql });
 
 				$progress->("$PLANNING_GROUP: $name, round $round");
 				$best{$setting} = $time if !defined $best{$setting} || $time < $best{$setting};
@@ -205,7 +205,7 @@ sub planning
 
 my $SMALL_GROUP = 'shared_buffers of 64 MB';
 
-sub small_buffers
+sub lookup_in_small_buffers
 {
 	my $data = query('SHOW data_directory') =~ s/data$/small/r;
 	my $settings = query('SHOW data_directory') =~ s/data$/stage.conf/r;
@@ -217,7 +217,7 @@ sub small_buffers
 	my $options = "-c port=5433 -c shared_buffers=64MB -c listen_addresses= -c unix_socket_directories=$ENV{PGHOST} -c fsync=off -c jit=off -c autovacuum=off -c max_parallel_workers_per_gather=0 -c max_wal_size=8GB";
 	system("pg_ctl -D $data -l $data.log -w -s -o '$options' start") == 0 or die "the server with small buffers does not start\n";
 	lookup_prepare();
-	load_table(lookup_rows(5_000_000, 50_000), lookup_rows(300_000, 3000), 10);
+	lookup_load_table(lookup_rows(5_000_000, 50_000), lookup_rows(300_000, 3000), 10);
 	my $sql = 'SELECT count(*) FROM keys_10 k WHERE NOT EXISTS (SELECT FROM items i WHERE i.string = k.string)';
 
 	push @cases, lookup_case($SMALL_GROUP, 'text, 10% exist, off', [$OFF], $sql), lookup_case($SMALL_GROUP, 'text, 10% exist, nested loop, off', [ $OFF, @FORCED ], $sql),
@@ -244,7 +244,7 @@ sub lookups_cases
 	(my $options, $progress) = @_;
 	($scale, $rounds, $only) = @{$options}{ 'scale', 'rounds', 'only' };
 	my @parts = grep { lookup_wanted($_->[1]) }
-	  ([ \&one_table, $TABLE_GROUP ], [ \&partitions, $PARTS_GROUP ], [ \&planning, $PLANNING_GROUP ], [ \&small_buffers, $SMALL_GROUP ]);
+	  ([ \&lookup_in_one_table, $TABLE_GROUP ], [ \&lookup_in_partitions, $PARTS_GROUP ], [ \&lookup_planning, $PLANNING_GROUP ], [ \&lookup_in_small_buffers, $SMALL_GROUP ]);
 
 	for my $part (@parts)
 	{
