@@ -366,7 +366,7 @@ filter_names(const CustomScan *plan)
 	{
 		char	   *name = get_rel_name(lfirst_oid(cell));
 
-		names = lappend(names, name != NULL ? name : "?");
+		names = lappend(names, name != NULL ? name : pstrdup("?"));
 	}
 	return names;
 }

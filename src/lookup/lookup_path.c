@@ -10,8 +10,8 @@
  * There are three cases:
  *
  *	- h has been sampled (lookup_sample.c), and most keys are absent.  The path gets the cost
- *	  above, with twice the sampled h: a nested loop with a wrong h can cost several times as
- *	  much as the hash join that it replaces.
+ *	  above, with a somewhat larger h than sampled: a nested loop with a wrong h can cost
+ *	  twice as much as the hash join that it replaces.
  *	- h is not known, or not small enough for this.  The choice of the join remains that of the
  *	  server.  Nested loops that it has chosen get the custom path in place of their inner
  *	  path, at the same cost.  (If that were a path of the table that costs a little less, it
@@ -48,8 +48,13 @@ static set_join_pathlist_hook_type previous_join_hook;
 /* A probe costs about 0.3 microseconds, a tenth of a lookup in cached pages of a btree. */
 #define PROBE_COST			(16 * cpu_operator_cost)
 
-/* The factor by which the share of keys that exist is overestimated. */
-#define SHARE_MARGIN		2.0
+/*
+ * The factor by which the share of keys that exist is overestimated.  With it, a million keys
+ * that are looked up in five million rows need a sampled share of less than 0.27 (anti join)
+ * or 0.14 (left join) for a nested loop to win over the hash join; measured, it is faster up
+ * to about 0.4.
+ */
+#define SHARE_MARGIN		1.25
 
 /* ----------------------------------------------------------------
  * Making paths
@@ -318,7 +323,10 @@ consider_path(PlannerInfo *root, RelOptInfo *rel, Path *path)
 	}
 	else if (path->param_info == NULL && is_useful(&draft.share))
 	{
-		/* in a correlated subquery: a path of the same cost, in the same place */
+		/*
+		 * in a correlated subquery: a path of the same cost, in the same
+		 * place
+		 */
 		ListCell   *cell;
 
 		foreach(cell, rel->pathlist)

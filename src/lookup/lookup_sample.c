@@ -42,7 +42,7 @@
 #include "lookup.h"
 
 #define SAMPLE_PAGES	4
-#define SAMPLE_KEYS		32
+#define SAMPLE_KEYS		64
 #define SAMPLE_TABLES	8
 #define SAMPLE_PROBES	64
 
