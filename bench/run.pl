@@ -18,6 +18,7 @@ use Time::HiRes qw(time usleep);
 require './bench/index.pl';	# indexes
 require './bench/fingerprint.pl';	# fingerprint indexes
 require './bench/joins.pl';	# filters in hash joins
+require './bench/lookups.pl';	# filters before lookups
 require './bench/recipes.pl';	# the pages in docs/recipes
 require './bench/charts.pl';	# figures of the charts and of docs/theory.md
 
@@ -451,6 +452,7 @@ sub main
 	push @cases, index_cases(\%option, sub { printf STDERR "\r%5ds passed  %-60.60s", time - $started, "index, @_"; });
 	push @cases, fingerprint_cases(\%option, sub { printf STDERR "\r%5ds passed  %-60.60s", time - $started, "fingerprint, @_"; });
 	push @cases, joins_cases(\%option, sub { printf STDERR "\r%5ds passed  %-60.60s", time - $started, "@_"; });
+	push @cases, lookups_cases(\%option, sub { printf STDERR "\r%5ds passed  %-60.60s", time - $started, "@_"; });
 	push @cases, recipes_cases(\%option, sub { printf STDERR "\r%5ds passed  %-60.60s", time - $started, "@_"; });
 	push @cases, charts_cases(\%option, sub { printf STDERR "\r%5ds passed  %-60.60s", time - $started, "@_"; });
 	my %by_name = map { ("$_->{group}|$_->{name}" => $_) } @cases;

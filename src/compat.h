@@ -241,6 +241,23 @@
 #define BF_PLANNER_ARGUMENTS	parse, query, options, params
 #endif
 
+/* ----------------------------------------------------------------
+ * Filters before lookups
+ * ----------------------------------------------------------------
+ */
+
+/*
+ * Is a path of a kind that a setting such as enable_indexscan has switched off?  Since 18
+ * such paths are counted, before they have a high cost.
+ */
+#if PG_VERSION_NUM >= 180000
+#define bf_path_is_disabled(path)	((path)->disabled_nodes > 0)
+#define bf_copy_disabled_nodes(to, from)	((to)->disabled_nodes = (from)->disabled_nodes)
+#else
+#define bf_path_is_disabled(path)	((path)->total_cost >= disable_cost)
+#define bf_copy_disabled_nodes(to, from)	((void) 0)
+#endif
+
 /*
  * Since 18, PL/pgSQL lets a function change a variable in place in
  * "f := bloom_add(f, x)" if the function returns an expanded object.  Before, an

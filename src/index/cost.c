@@ -87,7 +87,7 @@ bfindex_hit_of_unknown_key(PlannerInfo *root, Node *column)
 }
 
 /* Does a key come from an outer query, which may scan once per row? */
-static bool
+bool
 bfindex_key_of_outer_query(Node *node, PlannerInfo *root)
 {
 	if (node == NULL)

@@ -194,6 +194,7 @@ extern int64 bfindex_getbitmap(IndexScanDesc scan, TIDBitmap *bitmap);
 extern void bfindex_costestimate(struct PlannerInfo *root, struct IndexPath *path, double loop_count,
 								 Cost *startup_cost, Cost *total_cost, Selectivity *selectivity,
 								 double *correlation, double *pages);
+extern bool bfindex_key_of_outer_query(struct Node *node, struct PlannerInfo *root);
 
 /* Is the relation an index of this access method that has a file? */
 static inline bool

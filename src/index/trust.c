@@ -301,6 +301,16 @@ has_rows_of(Relation index, TransactionId xmin)
 }
 
 /*
+ * Does an index have all rows that it is defined for and that the snapshots of this
+ * transaction can see?
+ */
+bool
+trust_is_usable(Relation index)
+{
+	return index->rd_index->indisvalid && index->rd_index->indisready && has_rows_of(index, TransactionXmin);
+}
+
+/*
  * Is a key that the index lacks certainly absent from the table?  The index must have all
  * rows, and it must compare keys as the column does: the collation of the column can
  * treat strings as equal that the collation of the index does not, and so can the type of
@@ -313,10 +323,10 @@ trust_has_all_rows(Relation table, Relation index)
 	AttrNumber	column = form->indkey.values[0];
 	Oid			collation = column > 0 ? TupleDescAttr(RelationGetDescr(table), column - 1)->attcollation : InvalidOid;
 
-	return form->indisvalid && form->indisready &&
+	return trust_is_usable(index) &&
 		(!OidIsValid(collation) || get_collation_isdeterministic(collation)) &&
 		index_key_compares_like_column(index) &&
-		heap_attisnull(index->rd_indextuple, Anum_pg_index_indpred, NULL) && has_rows_of(index, TransactionXmin) &&
+		heap_attisnull(index->rd_indextuple, Anum_pg_index_indpred, NULL) &&
 		!rows_are_elsewhere(RelationGetRelid(table));
 }
 

@@ -25,6 +25,7 @@ extern bool trust_planner_may_probe(struct PlannerInfo *root, Index relid, Relat
 /* Tables and indexes that can be read now, and that have all rows. */
 extern void trust_check_readable(Relation table);
 extern void trust_check_may_inspect(Relation table, Relation index);
+extern bool trust_is_usable(Relation index);
 extern bool trust_has_all_rows(Relation table, Relation index);
 extern void trust_check_has_all_rows(Relation table, Relation index);
 extern void trust_check_snapshot(Relation index, Snapshot snapshot);

@@ -463,7 +463,6 @@ joinfilter_init(void)
 	DefineCustomBoolVariable("bloomfilter.join_filter_batches", "Probes filters for all rows of a page together in sequential scans.",
 							 "Otherwise filters are probed for one row at a time, by a node above the scan.",
 							 &joinfilter_batches, true, PGC_USERSET, 0, NULL, NULL, NULL);
-	MarkGUCPrefixReserved("bloomfilter");
 	RegisterCustomScanMethods(&joinfilter_collect_methods);
 	RegisterCustomScanMethods(&joinfilter_scan_methods);
 	RegisterCustomScanMethods(&joinfilter_probe_methods);

@@ -1,0 +1,172 @@
+/*
+ * lookup_match.c
+ *		Finds the filter that can be probed before an index is scanned.
+ *
+ * A filter is a bloomfilter index of the same table.  It fits a path if the path has a
+ * condition "column = key" on the filter's column, with an operator of the filter's family
+ * and with its collation.  The condition is one of those that the path passes to its index,
+ * so it is not volatile, its evaluation before all other conditions is allowed, and no row
+ * of the path fails it.  The planner does not list indexes that are not valid, that may lack
+ * rows of old snapshots, or whose predicate does not follow from the query.
+ */
+#include "../compat.h"
+
+#include "access/transam.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/clauses.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/paths.h"
+#include "parser/parsetree.h"
+#include "utils/lsyscache.h"
+
+#include "../index/index.h"
+#include "lookup.h"
+
+/* Is this a bloomfilter index that can be used in this query? */
+bool
+lookup_is_filter(const IndexOptInfo *index)
+{
+	return index->amcostestimate == bfindex_costestimate && !index->hypothetical &&
+		(index->indpred == NIL || index->predOK);
+}
+
+/* Has a table a filter? */
+bool
+lookup_has_filter(const RelOptInfo *rel)
+{
+	ListCell   *cell;
+
+	foreach(cell, rel->indexlist)
+	{
+		if (lookup_is_filter(lfirst_node(IndexOptInfo, cell)))
+			return true;
+	}
+	return false;
+}
+
+/* Return the table of the query that a partition or child belongs to; otherwise the table itself. */
+Index
+lookup_topmost_parent(PlannerInfo *root, Index relid)
+{
+	while (root->append_rel_array != NULL && root->append_rel_array[relid] != NULL &&
+		   planner_rt_fetch(root->append_rel_array[relid]->parent_relid, root)->rtekind == RTE_RELATION)
+		relid = root->append_rel_array[relid]->parent_relid;
+	return relid;
+}
+
+/*
+ * Does a row-level security policy or a security barrier apply to a table of the query?
+ * EXPLAIN ANALYZE would show how often its index was scanned, and so which keys hidden rows
+ * have.
+ */
+bool
+lookup_is_secured(PlannerInfo *root, Index relid)
+{
+	if (planner_rt_fetch(lookup_topmost_parent(root, relid), root)->securityQuals != NIL)
+		return true;
+	for (root = root->parent_root; root != NULL; root = root->parent_root)
+	{
+		ListCell   *cell;
+
+		foreach(cell, root->parse->rtable)
+		{
+			if (lfirst_node(RangeTblEntry, cell)->security_barrier)
+				return true;
+		}
+	}
+	return false;
+}
+
+/*
+ * Does the key differ from one execution of a scan to the next?  It does if it has a column
+ * of another table, or a parameter of an outer query.  The key is evaluated once more than
+ * without a filter, so it must not contain a subquery.
+ */
+static bool
+key_varies(PlannerInfo *root, Node *key)
+{
+	return (contain_var_clause(key) || bfindex_key_of_outer_query(key, root)) && !contain_subplans(key);
+}
+
+/*
+ * Does the filter answer whether this condition holds for any row?
+ *
+ * Operators that a user has added to a family may compare types that cannot be hashed.
+ */
+static bool
+filter_fits(IndexOptInfo *filter, OpExpr *condition)
+{
+	return condition->opno < FirstNormalObjectId && op_strict(condition->opno) &&
+		get_op_opfamily_strategy(condition->opno, filter->opfamily[0]) == INDEX_KEY_EQUAL &&
+		(!OidIsValid(filter->indexcollations[0]) || filter->indexcollations[0] == condition->inputcollid) &&
+		match_index_to_operand(linitial(condition->args), 0, filter);
+}
+
+/* Return the condition "column = key" that an index clause is, or NULL. */
+static OpExpr *
+condition_of_clause(PlannerInfo *root, IndexClause *clause)
+{
+	OpExpr	   *condition;
+
+	if (clause->lossy || list_length(clause->indexquals) != 1)
+		return NULL;
+	condition = (OpExpr *) linitial_node(RestrictInfo, clause->indexquals)->clause;
+	return IsA(condition, OpExpr) && list_length(condition->args) == 2 && key_varies(root, lsecond(condition->args)) ?
+		condition : NULL;
+}
+
+/* Add the matches of an index path. */
+static List *
+add_matches(PlannerInfo *root, List *matches, IndexPath *path)
+{
+	ListCell   *cell;
+	ListCell   *filter_cell;
+
+	foreach(cell, path->indexclauses)
+	{
+		IndexClause *clause = lfirst_node(IndexClause, cell);
+		OpExpr	   *condition = condition_of_clause(root, clause);
+
+		if (condition == NULL)
+			continue;
+		foreach(filter_cell, path->indexinfo->rel->indexlist)
+		{
+			IndexOptInfo *filter = lfirst_node(IndexOptInfo, filter_cell);
+			LookupMatch *match;
+
+			if (!lookup_is_filter(filter) || !filter_fits(filter, condition))
+				continue;
+			match = palloc(sizeof(LookupMatch));
+			*match = (LookupMatch) {filter, path->indexinfo->indexoid, (AttrNumber) (clause->indexcol + 1), condition};
+			matches = lappend(matches, match);
+			break;
+		}
+	}
+	return matches;
+}
+
+/* Return all matches of a path.  A path that scans a filter itself has none. */
+List *
+lookup_matches(PlannerInfo *root, Path *path)
+{
+	List	   *parts;
+	List	   *matches = NIL;
+	ListCell   *cell;
+
+	if (path->parallel_aware || !lookup_has_filter(path->parent))
+		return NIL;
+	if (IsA(path, BitmapHeapPath))
+		path = ((BitmapHeapPath *) path)->bitmapqual;
+	parts = IsA(path, BitmapAndPath) ? ((BitmapAndPath *) path)->bitmapquals : list_make1(path);
+	foreach(cell, parts)
+	{
+		IndexPath  *part = lfirst(cell);
+
+		if (!IsA(part, IndexPath))
+			continue;
+		if (lookup_is_filter(part->indexinfo))
+			return NIL;
+		matches = add_matches(root, matches, part);
+	}
+	return matches;
+}
