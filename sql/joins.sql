@@ -217,7 +217,7 @@ SELECT compare('SELECT x.id FROM (SELECT id, k FROM facts WHERE seven = 3 OFFSET
 
 -- groups of the key are discarded as a whole, below the aggregation, if all grouping sets have the key
 CREATE FUNCTION below_groups(query text) RETURNS boolean LANGUAGE sql AS
-  $$SELECT regexp_replace(string_agg(p, E'\n'), 'Hash *\n.*', '') ~ '(Aggregate|Group|Unique).*Join Filter (Scan|Probe)' FROM plan(query) p$$;
+  $$SELECT regexp_replace(string_agg(p, E'\n'), 'Hash *\n.*', '') ~ '(Aggregate|Group|Unique).*Runtime Filter (Scan|Probe)' FROM plan(query) p$$;
 SELECT below, compare(query), query FROM (SELECT format('SELECT x.*, d.id FROM (%s) x JOIN dim d USING (k)', x) AS query FROM (VALUES
   ('SELECT k, count(*) AS n FROM facts GROUP BY k'),
   ('SELECT k FROM facts GROUP BY k'),
@@ -489,8 +489,8 @@ BEGIN
   RETURN QUERY SELECT jsonb_build_object('Kind', replace(n->>'Filter Kind', 'of workers', 'bitmap'), 'Keys', n->'Filter Keys Collected', 'Memory', n->'Filter Memory', 'Off', n->'Filters Switched Off')
     FROM nodes((plan->0->'Plan')::jsonb) n WHERE n ? 'Filter Keys';
   -- rows returned and rows removed add up to all rows
-  RETURN QUERY SELECT to_jsonb((n->>'Actual Rows')::float + (n->>'Rows Removed by Join Filter')::float) FROM nodes((plan->0->'Plan')::jsonb) n
-    WHERE n ? 'Rows Removed by Join Filter' AND current_setting('max_parallel_workers_per_gather') = '0';
+  RETURN QUERY SELECT to_jsonb((n->>'Actual Rows')::float + (n->>'Rows Removed by Runtime Filter')::float) FROM nodes((plan->0->'Plan')::jsonb) n
+    WHERE n ? 'Rows Removed by Runtime Filter' AND current_setting('max_parallel_workers_per_gather') = '0';
 END $$;
 CREATE TABLE all_pass AS SELECT n AS id, n::int8 * 1000003 AS k FROM generate_series(1, 20000) n;
 ANALYZE all_pass;

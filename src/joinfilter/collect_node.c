@@ -26,7 +26,7 @@
 #include "../server.h"
 #include "joinfilter.h"
 
-#define COLLECT_NAME	"Join Filter"
+#define COLLECT_NAME	"Runtime Filter"
 
 typedef struct CollectState
 {

@@ -117,8 +117,8 @@ joinfilter_explain_probes(CustomScanState *css, List *ancestors, ExplainState *e
 
 	forboth(numbers, plan->custom_private, keys, plan->custom_exprs)
 		texts = lappend(texts, joinfilter_deparse(css, linitial_int(lfirst(numbers)), lfirst(keys), ancestors, es));
-	ExplainPropertyList("Join Filter", texts, es);
+	ExplainPropertyList("Runtime Filter", texts, es);
 	if (es->analyze && css->ss.ps.instrument != NULL && css->ss.ps.instrument->nloops > 0)
-		ExplainPropertyFloat("Rows Removed by Join Filter", NULL,
+		ExplainPropertyFloat("Rows Removed by Runtime Filter", NULL,
 							 css->ss.ps.instrument->nfiltered2 / css->ss.ps.instrument->nloops, 0, es);
 }

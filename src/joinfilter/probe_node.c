@@ -22,7 +22,7 @@
 #include "joinfilter.h"
 #include "nodes.h"
 
-#define PROBE_NAME	"Join Filter Probe"
+#define PROBE_NAME	"Runtime Filter Probe"
 
 typedef struct ProbeNodeState
 {

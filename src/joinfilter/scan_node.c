@@ -24,7 +24,7 @@
 #include "heap.h"
 #include "joinfilter.h"
 
-#define SCAN_NAME	"Join Filter Scan"
+#define SCAN_NAME	"Runtime Filter Scan"
 
 /* How many rows ahead of the current one are prefetched. */
 #define ROWS_AHEAD	6
