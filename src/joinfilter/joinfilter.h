@@ -143,7 +143,7 @@ typedef struct JoinFilter
 {
 	JoinFilterKind kind;
 	bool		is_integer;		/* a single integer key: low and high are set */
-	bool		off;			/* switched off, because most rows passed */
+	bool		off;			/* switched off, because most rows pass */
 	int64		low;
 	int64		high;
 	uint64	   *bits;			/* of a bitmap */
@@ -155,6 +155,13 @@ typedef struct JoinFilter
 	uint64		keys;
 	uint64		tested;
 	uint64		passed;
+	uint64		judge_at;		/* join_filter_judge() is due after this many
+								 * tests */
+	uint64		judged_tested;	/* tests and passes when it was last called */
+	uint64		judged_passed;
+	uint64		untested;		/* rows to pass untested before the next
+								 * sample */
+	uint64		pause;			/* their number at the last call */
 	JoinKeyState *outer;		/* how keys of outer rows are mapped to
 								 * numbers */
 } JoinFilter;
@@ -183,6 +190,7 @@ extern void join_shared_add(JoinFilterShared *shared, JoinFilterBuild *local, ui
 extern void join_shared_finish(JoinFilterShared *shared, const JoinFilterBuild *local);
 extern JoinFilter *join_shared_attach(JoinFilterShared *shared, MemoryContext context);
 extern void join_shared_open(JoinFilter *filter);
+extern void join_filter_begin(JoinFilter *filter, bool off);
 extern void join_filter_judge(JoinFilter *filter);
 extern const char *join_filter_kind_name(JoinFilterKind kind);
 
@@ -208,6 +216,26 @@ join_lines_shape(uint64 bytes)
 /* Tests after which it is decided whether a filter removes enough rows. */
 #define JOIN_FILTER_SAMPLE		2048
 
+/* Can a filter be left out for some rows, because it is switched off and no sample is due? */
+static inline bool
+join_filter_pauses(JoinFilter *filter, int rows)
+{
+	if (likely(!filter->off) || filter->untested == 0)
+		return false;
+	filter->untested -= Min(filter->untested, (uint64) rows);
+	return true;
+}
+
+/* Count tests of a filter. */
+static inline void
+join_filter_count(JoinFilter *filter, int tested, int passed)
+{
+	filter->passed += (uint64) passed;
+	filter->tested += (uint64) tested;
+	if (unlikely(filter->tested >= filter->judge_at))
+		join_filter_judge(filter);
+}
+
 /* Test a filter for a key. */
 static inline bool
 join_filter_test(JoinFilter *filter, uint64 number)
@@ -224,9 +252,7 @@ join_filter_test(JoinFilter *filter, uint64 number)
 		found = filter->kind == JOIN_FILTER_BITMAP ? filter->bits[place / 64] >> place % 64 & 1 :
 			bf_lines_test(filter->lines, join_lines_shape(filter->bytes), number);
 	}
-	filter->passed += found;
-	if (unlikely(++filter->tested == JOIN_FILTER_SAMPLE))
-		join_filter_judge(filter);
+	join_filter_count(filter, 1, found);
 	return found;
 }
 

@@ -135,7 +135,8 @@ typedef struct Pair
 	JoinKey		outer_key;
 	JoinKey		inner_key;
 	List	   *sources;
-	double		rows;			/* estimated rows that a filter could remove */
+	double		rows;			/* estimated rows of the scans or of the outer
+								 * side, whichever are more */
 	bool		done;
 } Pair;
 
@@ -452,7 +453,8 @@ joinfilter_init(void)
 							 "Rows of the outer side that cannot match are discarded at the scan.",
 							 &joinfilter_enabled, false, PGC_USERSET, 0, NULL, setting_changed, NULL);
 	DefineCustomIntVariable("bloomfilter.join_filter_min_rows",
-							"Sets the minimum estimated number of outer rows for a join to get a filter.", NULL,
+							"Sets the minimum estimated number of rows that are read for a join to get a filter.",
+							"These are the rows of the scan that tests the filter, or the outer rows of the join, whichever are more.",
 							&joinfilter_min_rows, 10000, 0, INT_MAX, PGC_USERSET, 0, NULL, NULL, NULL);
 	DefineCustomRealVariable("bloomfilter.join_filter_max_share",
 							 "Sets the maximum estimated share of outer rows that a join may keep to get a filter.", NULL,

@@ -30,6 +30,9 @@ typedef struct ProbeNodeState
 	int			n;
 	JoinProbeState *probes;
 	uint32		rows;			/* tested so far */
+	uint64		pause;			/* rows to return without a test, while all
+								 * filters are off */
+	uint64		untested;		/* those that are left */
 	ProjectionInfo *projection; /* for rows that pass, or NULL */
 } ProbeNodeState;
 
@@ -204,18 +207,7 @@ row_passes_in_context(const JoinProbeState *probe, JoinFilter *filter, TupleTabl
 	return passes;
 }
 
-/*
- * Return the next row of the child, when all filters are switched off.  A rescan of the
- * child also rescans this node, which then tests filters again.
- */
-static TupleTableSlot *
-return_untested(PlanState *node)
-{
-	PlanState  *child = outerPlanState(node);
-
-	Assert(child->chgParam == NULL);
-	return child->ExecProcNode(child);
-}
+static TupleTableSlot *return_untested(PlanState *node);
 
 /* Test all filters for a row. */
 static inline bool
@@ -223,7 +215,7 @@ test_filters(ProbeNodeState *state, TupleTableSlot *slot)
 {
 	PlanState  *node = &state->css.ss.ps;
 	ParamExecData *params = node->state->es_param_exec_vals;
-	int			n_off = 0;
+	uint64		untested = PG_UINT64_MAX;
 
 	for (int i = 0; i < state->n; i++)
 	{
@@ -232,10 +224,17 @@ test_filters(ProbeNodeState *state, TupleTableSlot *slot)
 		uint64		number;
 
 		if (filter == NULL)
+		{
+			untested = 0;
 			continue;
-		if (filter->off)
-			n_off++;
-		else if (read_integer(probe, filter, slot, &number))
+		}
+		if (join_filter_pauses(filter, 1))
+		{
+			untested = Min(untested, filter->untested);
+			continue;
+		}
+		untested = 0;
+		if (read_integer(probe, filter, slot, &number))
 		{
 			if (!join_filter_test(filter, number))
 				return false;
@@ -244,8 +243,11 @@ test_filters(ProbeNodeState *state, TupleTableSlot *slot)
 				 !row_passes_in_context(probe, filter, slot, node->ps_ExprContext))
 			return false;
 	}
-	if (n_off == state->n && state->projection == NULL)
+	if (untested > 0 && state->projection == NULL)
+	{
+		state->pause = state->untested = untested;
 		ExecSetExecProcNode(node, return_untested);
+	}
 	return true;
 }
 
@@ -272,6 +274,40 @@ probe_exec(PlanState *node)
 	ResetExprContext(node->ps_ExprContext);
 	node->ps_ExprContext->ecxt_scantuple = slot;
 	return ExecProject(state->projection);
+}
+
+/* End a pause of all filters.  If this were inlined, return_untested() would need a stack frame. */
+static pg_noinline TupleTableSlot *
+resume_tests(ProbeNodeState *state)
+{
+	PlanState  *node = &state->css.ss.ps;
+	const ParamExecData *params = node->state->es_param_exec_vals;
+
+	for (int i = 0; i < state->n; i++)
+	{
+		JoinFilter *filter = (JoinFilter *) DatumGetPointer(params[state->probes[i].paramid].value);
+
+		if (filter != NULL)
+			filter->untested -= Min(filter->untested, state->pause);
+	}
+	ExecSetExecProcNode(node, probe_exec);
+	return probe_exec(node);
+}
+
+/*
+ * Return the next row of the child, while all filters are switched off.  A rescan of the
+ * child also rescans this node, which then tests filters again.
+ */
+static TupleTableSlot *
+return_untested(PlanState *node)
+{
+	ProbeNodeState *state = (ProbeNodeState *) node;
+	PlanState  *child = outerPlanState(node);
+
+	if (unlikely(state->untested-- == 0))
+		return resume_tests(state);
+	Assert(child->chgParam == NULL);
+	return child->ExecProcNode(child);
 }
 
 static TupleTableSlot *

@@ -135,7 +135,6 @@ test_bitmap(ScanNodeState *state, const JoinProbeState *probe, JoinFilter *filte
 	const uint64 base = filter->base;
 	const uint64 mask = filter->mask;
 	const int	offset = probe->offset;
-	const uint64 tested_before = filter->tested;
 	int			n = state->selected;
 	int			others = 0;
 	int			others_kept = 0;
@@ -170,10 +169,7 @@ test_bitmap(ScanNodeState *state, const JoinProbeState *probe, JoinFilter *filte
 		kept += found;
 	}
 	state->selected = kept;
-	filter->tested += (uint64) (n - others);
-	filter->passed += (uint64) (kept - others_kept);
-	if (tested_before < JOIN_FILTER_SAMPLE && filter->tested >= JOIN_FILTER_SAMPLE)
-		join_filter_judge(filter);
+	join_filter_count(filter, n - others, kept - others_kept);
 }
 
 /* Test a filter for the selected rows, and keep those that pass. */
@@ -247,7 +243,7 @@ next_page(ScanNodeState *state)
 		{
 			JoinFilter *filter = (JoinFilter *) DatumGetPointer(params[state->probes[i].paramid].value);
 
-			if (filter != NULL && !filter->off)
+			if (filter != NULL && !join_filter_pauses(filter, state->selected))
 				test_filter(state, &state->probes[i], filter, page, desc);
 		}
 		MemoryContextSwitchTo(caller);
