@@ -29,6 +29,9 @@ int			joinfilter_memory = 32 * 1024;
 #define BITMAP_BITS_PER_KEY	64
 #define SMALL_BITMAP_BITS	(UINT64CONST(8) * 128 * 1024)
 
+/* Integers that a bitmap does not fit are kept in a sorted list, too, if there are no more than this. */
+#define MOST_SORTED			4096
+
 /* A filter is switched off while more than this share of a sample passes it. */
 #define MOST_PASSED			0.8
 
@@ -105,6 +108,15 @@ make_bitmap(JoinFilter *filter, const JoinFilterBuild *build, uint64 bits)
 	}
 }
 
+static int
+compare_integers(const void *a, const void *b)
+{
+	int64		x = *(const int64 *) a;
+	int64		y = *(const int64 *) b;
+
+	return (x > y) - (x < y);
+}
+
 static void
 make_lines(JoinFilter *filter, const JoinFilterBuild *build)
 {
@@ -114,6 +126,12 @@ make_lines(JoinFilter *filter, const JoinFilterBuild *build)
 	filter->bytes = bytes_of_lines(n);
 	filter->lines = bf_allocate_zero(server_host(build->context), filter->bytes);
 	(void) bf_lines_add_batches(server_host(NULL), filter->lines, join_lines_shape(filter->bytes), build->numbers.hashes, n);
+	if (filter->is_integer && n <= MOST_SORTED)
+	{
+		filter->sorted = MemoryContextAlloc(build->context, sizeof(int64) * n);
+		memcpy(filter->sorted, build->numbers.hashes, sizeof(int64) * n);
+		qsort(filter->sorted, n, sizeof(int64), compare_integers);
+	}
 }
 
 /* Build the filter when all keys are collected; returns NULL if there were too many. */
@@ -289,6 +307,8 @@ join_filter_release(JoinFilter *filter)
 		pfree(filter->bits);
 	if (filter->lines != NULL)
 		bf_release(server_host(NULL), filter->lines);
+	if (filter->sorted != NULL)
+		pfree(filter->sorted);
 	pfree(filter);
 }
 

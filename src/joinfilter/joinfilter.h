@@ -55,6 +55,7 @@ typedef struct JoinKeyState
 	FmgrInfo	finfo;
 } JoinKeyState;
 
+extern int	join_integer_bytes(Oid type);
 extern bool join_key_for(Oid operator, Oid collation, Oid outer_type, Oid inner_type, JoinKey *outer, JoinKey *inner);
 extern void join_key_init(JoinKeyState *state, const JoinKey *key, MemoryContext context);
 
@@ -151,6 +152,8 @@ typedef struct JoinFilter
 	uint64		mask;
 	JoinFilterShared *shared;	/* not NULL until the filter is first tested */
 	uint8	   *lines;
+	int64	   *sorted;			/* the keys of lines, if these are few
+								 * integers, or NULL */
 	uint64		bytes;
 	uint64		keys;
 	uint64		tested;
@@ -190,6 +193,18 @@ extern void join_shared_add(JoinFilterShared *shared, JoinFilterBuild *local, ui
 extern void join_shared_finish(JoinFilterShared *shared, const JoinFilterBuild *local);
 extern JoinFilter *join_shared_attach(JoinFilterShared *shared, MemoryContext context);
 extern void join_shared_open(JoinFilter *filter);
+/* key_range.c */
+#define JOIN_MOST_RANGES	16
+
+typedef struct JoinKeyRange
+{
+	int64		low;
+	int64		high;			/* included */
+} JoinKeyRange;
+
+extern bool join_filter_has_between(JoinFilter *filter, int64 low, int64 high);
+extern int	join_filter_ranges(JoinFilter *filter, JoinKeyRange *ranges, int n);
+
 extern void join_filter_begin(JoinFilter *filter, bool off);
 extern void join_filter_judge(JoinFilter *filter);
 extern const char *join_filter_kind_name(JoinFilterKind kind);
@@ -267,6 +282,9 @@ typedef struct JoinProbe
 	int			paramid;
 	List	   *columns;		/* Vars of the scan's target list */
 	List	   *resnos;			/* their places in it */
+	List	   *bounds;			/* of the partition: see partition_bounds.c */
+	Oid			ranges_index;	/* a BRIN index of the only column, or
+								 * InvalidOid */
 } JoinProbe;
 
 /* The same in the executor. */
@@ -278,6 +296,11 @@ typedef struct JoinProbeState
 	int			offset;			/* of the only key in all rows of the table
 								 * that contain no NULL, or -1 */
 	int			bytes;			/* length of that key */
+	int			n_bounds;
+	JoinKeyRange *bounds;		/* of the only key in this partition, or NULL */
+	Oid			ranges_index;
+	bool		decided;		/* was the filter compared with the bounds
+								 * and the index? */
 } JoinProbeState;
 
 extern void joinfilter_init(void);
@@ -288,11 +311,17 @@ extern void joinfilter_begin_pass_through(CustomScanState *css, EState *estate, 
 extern char *joinfilter_deparse(CustomScanState *css, int paramid, List *keys, List *ancestors, ExplainState *es);
 
 /* probe_list.c: what scan_node.c and probe_node.c share */
-extern void joinfilter_write_probe(CustomScan *node, int paramid, List *columns, List *keys);
+extern void joinfilter_write_probe(CustomScan *node, const JoinProbe *probe, List *columns, List *keys);
 extern JoinProbeState *joinfilter_read_probes(const CustomScan *node, int *n);
 extern void joinfilter_find_offsets(JoinProbeState *probes, int n, TupleDesc desc);
 extern void joinfilter_sort_probes(JoinProbeState *probes, int n, const ParamExecData *params);
+extern void joinfilter_count_skipped(CustomScanState *css, bool partition, uint64 pages);
 extern void joinfilter_explain_probes(CustomScanState *css, List *ancestors, ExplainState *es);
+
+/* partition_bounds.c */
+extern List *joinfilter_find_bounds(Relation partition, AttrNumber column);
+extern JoinKeyRange *joinfilter_read_bounds(const List *bounds);
+extern bool joinfilter_partition_matches(const JoinProbeState *probe, JoinFilter *filter);
 
 /* collect_node.c, scan_node.c and probe_node.c */
 extern const CustomScanMethods joinfilter_collect_methods;

@@ -29,6 +29,7 @@
 #include "../compat.h"
 
 #include "access/htup_details.h"
+#include "access/table.h"
 #include "catalog/pg_language.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
@@ -44,6 +45,7 @@
 #include "heap.h"
 #include "joinfilter.h"
 #include "nodes.h"
+#include "page_ranges.h"
 #include "trace.h"
 
 static bool joinfilter_enabled = false;
@@ -170,6 +172,27 @@ probed_scan(Edit *edit, Plan *scan)
 	return NULL;
 }
 
+/*
+ * Find out what can tell a scan that it need not read a partition or a page: the bounds of
+ * the partition, or a BRIN index.  Only a single integer has them.
+ */
+static void
+find_bounds(Edit *edit, const Plan *scan, JoinProbe *probe, const JoinKey *key)
+{
+	const RangeTblEntry *rte = rt_fetch(((const Scan *) scan)->scanrelid, edit->stmt->rtable);
+	AttrNumber	column = linitial_node(Var, probe->columns)->varattno;
+	Relation	table;
+
+	if (list_length(probe->columns) > 1 || key->integer_bytes == 0 || rte->rtekind != RTE_RELATION ||
+		!joinfilter_node_kind(scan)->table_rows || column <= 0)
+		return;
+	table = table_open(rte->relid, NoLock);
+	probe->bounds = joinfilter_find_bounds(table, column);
+	if (IsA(scan, SeqScan))
+		probe->ranges_index = joinfilter_find_ranges_index(table, column);
+	table_close(table, NoLock);
+}
+
 /* Test the filter of this parameter at every scan that the keys come from. */
 static void
 add_probes(Edit *edit, List *pairs, int paramid)
@@ -191,6 +214,7 @@ add_probes(Edit *edit, List *pairs, int paramid)
 			probe->columns = lappend(probe->columns, source->column);
 			probe->resnos = lappend_int(probe->resnos, source->resno);
 		}
+		find_bounds(edit, scan, probe, &first->outer_key);
 		if (probed == NULL)
 		{
 			probed = palloc0(sizeof(Probed));

@@ -30,6 +30,9 @@ typedef struct ProbeNodeState
 	int			n;
 	JoinProbeState *probes;
 	uint32		rows;			/* tested so far */
+	bool		undecided;		/* can a filter that is not complete yet rule
+								 * out the partition? */
+	bool		finished;		/* it was ruled out */
 	uint64		pause;			/* rows to return without a test, while all
 								 * filters are off */
 	uint64		untested;		/* those that are left */
@@ -53,7 +56,7 @@ joinfilter_probe(Plan *scan, int plan_node_id, List *probes)
 
 		foreach(resno, probe->resnos)
 			keys = lappend(keys, bf_copy_object(list_nth_node(TargetEntry, node->custom_scan_tlist, lfirst_int(resno) - 1)->expr));
-		joinfilter_write_probe(node, probe->paramid, list_copy(probe->resnos), keys);
+		joinfilter_write_probe(node, probe, list_copy(probe->resnos), keys);
 	}
 	return node;
 }
@@ -154,6 +157,7 @@ probe_begin(CustomScanState *css, EState *estate, int eflags)
 	if (ExecGetResultSlotOps(outerPlanState(css), &fixed) == &TTSOpsBufferHeapTuple && fixed)
 		joinfilter_find_offsets(state->probes, state->n, ExecGetResultType(outerPlanState(css)));
 	joinfilter_sort_probes(state->probes, state->n, estate->es_param_exec_vals);
+	state->undecided = true;
 	/* called directly, not through ExecCustomScan() */
 	css->ss.ps.ExecProcNode = probe_exec;
 }
@@ -251,6 +255,35 @@ test_filters(ProbeNodeState *state, TupleTableSlot *slot)
 	return true;
 }
 
+/* Find out whether the partition cannot contain a key, as soon as a filter is complete. */
+static bool
+decide(ProbeNodeState *state)
+{
+	const ParamExecData *params = state->css.ss.ps.state->es_param_exec_vals;
+
+	state->undecided = false;
+	for (int i = 0; i < state->n; i++)
+	{
+		JoinProbeState *probe = &state->probes[i];
+		JoinFilter *filter = (JoinFilter *) DatumGetPointer(params[probe->paramid].value);
+
+		if (probe->decided || probe->n_bounds == 0)
+			continue;
+		if (filter == NULL)
+		{
+			state->undecided = true;
+			continue;
+		}
+		probe->decided = true;
+		if (!joinfilter_partition_matches(probe, filter))
+		{
+			joinfilter_count_skipped(&state->css, true, 0);
+			return false;
+		}
+	}
+	return true;
+}
+
 static TupleTableSlot *
 probe_exec(PlanState *node)
 {
@@ -260,7 +293,9 @@ probe_exec(PlanState *node)
 	for (;;)
 	{
 		CHECK_FOR_INTERRUPTS();
-		slot = ExecProcNode(outerPlanState(node));
+		if (unlikely(state->undecided) && !decide(state))
+			state->finished = true;
+		slot = state->finished ? NULL : ExecProcNode(outerPlanState(node));
 		if (TupIsNull(slot))
 			return state->projection == NULL ? slot : ExecClearTuple(node->ps_ResultTupleSlot);
 		if (state->n > 1 && ++state->rows % JOIN_FILTER_SAMPLE == 0)
@@ -304,7 +339,7 @@ return_untested(PlanState *node)
 	ProbeNodeState *state = (ProbeNodeState *) node;
 	PlanState  *child = outerPlanState(node);
 
-	if (unlikely(state->untested-- == 0))
+	if (unlikely(--state->untested == 0))
 		return resume_tests(state);
 	Assert(child->chgParam == NULL);
 	return child->ExecProcNode(child);
@@ -319,7 +354,13 @@ probe_exec_custom(CustomScanState *css)
 static void
 probe_rescan(CustomScanState *css)
 {
+	ProbeNodeState *state = (ProbeNodeState *) css;
+
 	/* after a rescan there are new filters */
+	state->undecided = true;
+	state->finished = false;
+	for (int i = 0; i < state->n; i++)
+		state->probes[i].decided = false;
 	if (css->ss.ps.ExecProcNodeReal == return_untested)
 		ExecSetExecProcNode(&css->ss.ps, probe_exec);
 	if (outerPlanState(css)->chgParam == NULL)
