@@ -33,13 +33,13 @@ OBJS = bloomfilter.o $(CORE) src/server.o \
        src/joinfilter/probe_list.o src/joinfilter/pass_through.o src/joinfilter/heap.o
 
 REGRESS = keys class fpp canonical input nulls aggregates states bounds sets growth stored missing unchanged planner plpgsql travel \
-          cuckoo cuckoo_bytes cuckoo_growth cuckoo_model encodings index index_keys index_functions index_plans fingerprint joins joins_skip catalog
+          cuckoo cuckoo_bytes cuckoo_growth cuckoo_model encodings index index_keys index_functions index_plans fingerprint joins joins_skip joins_modify catalog
 REGRESS_OPTS = --load-extension=bloomfilter --load-extension=citext
 
 # Isolation tests (specs/).  They are left out if REGRESS is set on the command line.
 ifneq ($(origin REGRESS), command line)
 ISOLATION = new_keys index_skew index_snapshot index_move index_locks index_change index_temporary \
-            joins_hot fingerprint_skew fingerprint_vacuum fingerprint_concurrently fingerprint_snapshot \
+            joins_hot joins_recheck fingerprint_skew fingerprint_vacuum fingerprint_concurrently fingerprint_snapshot \
             recipe_nickname recipe_coupons recipe_changes recipe_small_filters recipe_crawler
 endif
 ISOLATION_OPTS = --load-extension=bloomfilter

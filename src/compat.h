@@ -246,6 +246,16 @@
 	} while (0)
 #endif
 
+/* Take part in a parallel sequential scan; since 19 it can be restricted to some blocks. */
+#if PG_VERSION_NUM >= 190000
+#define bf_parallelscan_init(scan, shared) \
+	table_block_parallelscan_startblock_init((scan)->rs_base.rs_rd, (scan)->rs_parallelworkerdata, shared, \
+											 (scan)->rs_startblock, (scan)->rs_numblocks)
+#else
+#define bf_parallelscan_init(scan, shared) \
+	table_block_parallelscan_startblock_init((scan)->rs_base.rs_rd, (scan)->rs_parallelworkerdata, shared)
+#endif
+
 /* The block that a scan has reached: since 17 that of its read stream. */
 #if PG_VERSION_NUM >= 170000
 #define BF_LAST_BLOCK	rs_prefetch_block

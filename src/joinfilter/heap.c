@@ -49,7 +49,7 @@ following_block(HeapScanDesc scan, BlockNumber block)
 	if (shared != NULL)
 	{
 		if (!scan->rs_inited)
-			table_block_parallelscan_startblock_init(scan->rs_base.rs_rd, scan->rs_parallelworkerdata, shared);
+			bf_parallelscan_init(scan, shared);
 		return table_block_parallelscan_nextpage(scan->rs_base.rs_rd, scan->rs_parallelworkerdata, shared);
 	}
 	if (scan->rs_nblocks == 0)

@@ -16,6 +16,7 @@
 
 #include "../compat.h"
 
+#include "nodes/execnodes.h"
 #include "nodes/extensible.h"
 #include "nodes/plannodes.h"
 #include "port/atomics.h"
@@ -304,6 +305,13 @@ typedef struct JoinProbeState
 } JoinProbeState;
 
 extern void joinfilter_init(void);
+
+/* Does a node belong to the copy of a plan that evaluates a join again for new versions of rows? */
+static inline bool
+joinfilter_is_recheck(const EState *estate)
+{
+	return estate->es_epq_active != NULL;
+}
 
 /* pass_through.c: nodes that return the rows of their child unchanged */
 extern CustomScan *joinfilter_pass_through(Plan *child, int plan_node_id, const CustomScanMethods *methods);

@@ -11,8 +11,9 @@
  *	  majors, RIGHT ANTI and RIGHT SEMI.
  *	- The inner side returns the same rows whenever it is read.  It must not depend on
  *	  a parameter from outside: after a rescan with another value, the first outer rows
- *	  would be tested against the old filter.  Two kinds of parameters are harmless: the
- *	  one by which a Gather signals a rescan, and results of uncorrelated subqueries.
+ *	  would be tested against the old filter.  Three kinds of parameters are harmless: the
+ *	  one by which a Gather signals a rescan, the one by which EvalPlanQual does, and results
+ *	  of uncorrelated subqueries.
  *	- The outer key is a plain column of a table.  Testing it cannot raise an error that the
  *	  query would not have raised.
  *	- Between the join and the scan, a missing row only causes rows to be missing that the
@@ -23,8 +24,10 @@
  *	- No expression between the join and the scan is volatile, because it would be evaluated
  *	  less often.
  *
- * Statements that lock or change rows get no filter: they evaluate conditions again for
- * new versions of a row.
+ * Statements that lock or change rows evaluate the join again for new versions of a row
+ * (EvalPlanQual, see execMain.c).  The copy of the plan that does so starts with the parameters of
+ * the statement, and so with filters of the old versions.  No node of that copy collects
+ * keys, tests a filter or leaves out pages: see joinfilter_is_recheck().
  */
 #include "../compat.h"
 
@@ -105,8 +108,10 @@ survey(Plan **link, void *context)
 		harmless = ((Gather *) plan)->rescan_param;
 	else if (IsA(plan, GatherMerge))
 		harmless = ((GatherMerge *) plan)->rescan_param;
-	else if (IsA(plan, ModifyTable) && ((ModifyTable *) plan)->operation == CMD_INSERT)
-		harmless = ((ModifyTable *) plan)->epqParam;	/* never set */
+	else if (IsA(plan, ModifyTable))
+		harmless = ((ModifyTable *) plan)->epqParam;
+	else if (IsA(plan, LockRows))
+		harmless = ((LockRows *) plan)->epqParam;
 	if (harmless >= 0)
 		edit->harmless = bms_add_member(edit->harmless, harmless);
 	foreach(cell, plan->initPlan)
@@ -435,8 +440,7 @@ edit_plan(PlannedStmt *stmt, bool batches)
 {
 	Edit		edit = {stmt, batches};
 
-	if ((stmt->commandType != CMD_SELECT && stmt->commandType != CMD_INSERT) || stmt->utilityStmt != NULL ||
-		stmt->rowMarks != NIL || stmt->hasModifyingCTE || stmt->planTree == NULL || walk_statement(&edit, survey))
+	if (stmt->commandType == CMD_UTILITY || stmt->utilityStmt != NULL || stmt->planTree == NULL || walk_statement(&edit, survey))
 		return;
 	(void) walk_statement(&edit, consider_joins);
 	if (edit.probed != NIL)

@@ -146,10 +146,12 @@ probe_begin(CustomScanState *css, EState *estate, int eflags)
 	ProbeNodeState *state = (ProbeNodeState *) css;
 	CustomScan *plan = (CustomScan *) css->ss.ps.plan;
 	Plan	   *scan = outerPlan(plan);
-	Plan	   *whole = scan_of_whole_rows(scan, estate, eflags);
+	Plan	   *whole = joinfilter_is_recheck(estate) ? NULL : scan_of_whole_rows(scan, estate, eflags);
 	bool		fixed;
 
 	state->probes = joinfilter_read_probes(plan, &state->n);
+	if (joinfilter_is_recheck(estate))
+		state->n = 0;
 	if (whole != NULL)
 		begin_with_projection(state, scan, whole, estate, eflags);
 	else

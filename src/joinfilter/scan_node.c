@@ -370,6 +370,8 @@ scan_begin(CustomScanState *css, EState *estate, int eflags)
 	css->ss.ps.qual = ExecInitQual(plan->scan.plan.qual, &css->ss.ps);
 
 	state->probes = joinfilter_read_probes(plan, &state->n);
+	if (joinfilter_is_recheck(estate))
+		state->n = 0;
 	joinfilter_find_offsets(state->probes, state->n, desc);
 	joinfilter_sort_probes(state->probes, state->n, estate->es_param_exec_vals);
 	state->tuple.t_tableOid = RelationGetRelid(css->ss.ss_currentRelation);
@@ -402,7 +404,7 @@ scan_next(ScanState *node)
 	return ExecStoreBufferHeapTuple(&state->tuple, slot, scan->rs_cbuf);
 }
 
-/* Never called: statements that recheck rows get no filters. */
+/* Check a new version of a row.  The filters do not apply to it. */
 static bool
 scan_recheck(ScanState *node, TupleTableSlot *slot)
 {
