@@ -381,7 +381,7 @@ RESET enable_memoize;
 RESET enable_material;
 SET enable_nestloop = off;
 
--- INSERT ... SELECT gets filters; statements that lock or change rows get none
+-- Statements that lock or change rows get filters, too: see joins_modify.sql
 CREATE TABLE target (id int PRIMARY KEY, k int);
 SELECT filters('INSERT INTO target SELECT f.id, f.k FROM facts f JOIN dim d USING (k)') > 0 AS insert,
        filters('INSERT INTO target SELECT f.id, f.k FROM facts f JOIN dim d USING (k) ON CONFLICT (id) DO UPDATE SET k = excluded.k') > 0 AS upsert,

@@ -83,6 +83,7 @@ BEGIN
   SET LOCAL bloomfilter.join_filter = on;
   RETURN QUERY EXECUTE 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) ' || statement;
 END $$;
+VACUUM facts;
 BEGIN;
 SELECT substring(line FROM '\d+')::int > (SELECT 0.7 * relpages FROM pg_class WHERE oid = 'facts'::regclass) AS most
 FROM lines('UPDATE facts f SET v = d.v FROM dim d WHERE f.d = d.d AND d.id BETWEEN 100 AND 102') line WHERE line ~ 'Pages Skipped';

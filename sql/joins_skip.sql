@@ -84,7 +84,7 @@ ANALYZE ends;
 INSERT INTO facts (id, d, ts, tz, i8, i4, i2, filler) VALUES (4001, 'infinity', 'infinity', 'infinity', 9223372036854775807, 2147483647, 32767, repeat('x', 300)),
   (4002, '-infinity', '-infinity', '-infinity', -9223372036854775808, -2147483648, -32768, repeat('x', 300));
 SELECT compare(format('SELECT f.id FROM facts f JOIN (SELECT * FROM ends WHERE id = ANY (%L)) e USING (%s)', ids, key)), (skipped(format('SELECT f.id FROM facts f JOIN (SELECT * FROM ends WHERE id = ANY (%L)) e USING (%s)', ids, key))).pages > pages('facts') / 2 AS most
-FROM unnest('{d,ts,tz,i8}'::text[]) key, (VALUES ('{1}'), ('{2}'), ('{3}'), ('{1,2,3}')) i (ids);
+FROM unnest('{d,ts,tz,i8}'::text[]) key, (VALUES ('{1}'), ('{2}'), ('{3}'), ('{1,2,3}')) i (ids) ORDER BY key, ids;
 SELECT compare('SELECT f.id FROM facts f JOIN ends e ON f.i4 = e.i8'), compare('SELECT f.id FROM facts f JOIN ends e ON f.i2 = e.i8');
 -- two filters at one scan; a filter without keys; NULL keys
 SELECT compare(query), (skipped(query)).pages > pages('facts') / 2 AS most
@@ -235,4 +235,4 @@ END $$;
 SELECT parallel_hash, leader, (in_parallel(parallel_hash, leader, query)).*
 FROM (VALUES ('on', 'on'), ('on', 'off'), ('off', 'on'), ('off', 'off')) v (parallel_hash, leader),
   (VALUES ('SELECT f.id FROM facts f JOIN dim d USING (i4) WHERE d.id BETWEEN 1000 AND 1100'), ('SELECT f.id FROM facts f JOIN dim d USING (i8) WHERE d.id IN (10, 1500, 2990)'),
-          ('SELECT p.id FROM ranges p JOIN keys USING (k) WHERE keys.k IN (5, 1500)')) x (query);
+          ('SELECT p.id FROM ranges p JOIN keys USING (k) WHERE keys.k IN (5, 1500)')) x (query) ORDER BY query, parallel_hash, leader;
