@@ -28,19 +28,21 @@ OBJS = bloomfilter.o $(CORE) src/server.o \
        src/fingerprint/fp_grow.o src/fingerprint/fp_build.o src/fingerprint/fp_scan.o src/fingerprint/fp_vacuum.o \
        src/fingerprint/fp_inspect.o \
        src/joinfilter/plan.o src/joinfilter/trace.o src/joinfilter/nodes.o src/joinfilter/join_key.o src/joinfilter/filter.o \
+       src/joinfilter/key_range.o src/joinfilter/partition_bounds.o src/joinfilter/page_ranges.o \
        src/joinfilter/collect_node.o src/joinfilter/scan_node.o src/joinfilter/probe_node.o \
        src/joinfilter/probe_list.o src/joinfilter/pass_through.o src/joinfilter/heap.o \
        src/lookup/lookup_match.o src/lookup/lookup_sample.o src/lookup/lookup_path.o src/lookup/lookup_plan.o \
        src/lookup/lookup_node.o
 
 REGRESS = keys class fpp canonical input nulls aggregates states bounds sets growth stored missing unchanged planner plpgsql travel \
-          cuckoo cuckoo_bytes cuckoo_growth cuckoo_model encodings index index_keys index_functions index_plans fingerprint joins lookups catalog
+          cuckoo cuckoo_bytes cuckoo_growth cuckoo_model encodings index index_keys index_functions index_plans fingerprint joins joins_skip joins_modify \
+          lookups catalog
 REGRESS_OPTS = --load-extension=bloomfilter --load-extension=citext
 
 # Isolation tests (specs/).  They are left out if REGRESS is set on the command line.
 ifneq ($(origin REGRESS), command line)
 ISOLATION = new_keys index_skew index_snapshot index_move index_locks index_change index_temporary \
-            lookup_skew lookup_recheck lookup_change lookup_snapshot \
+            joins_hot joins_recheck lookup_skew lookup_recheck lookup_change lookup_snapshot \
             fingerprint_skew fingerprint_vacuum fingerprint_concurrently fingerprint_snapshot \
             recipe_nickname recipe_coupons recipe_changes recipe_small_filters recipe_crawler
 endif

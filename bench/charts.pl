@@ -133,7 +133,7 @@ sub chart_dimension
 	query("CREATE UNLOGGED TABLE chart_dim AS SELECT i::bigint AS id, ((hashint8extended(i, 7) & 1048575) * 1000 / 1048576)::int AS attr, 'dim ' || i AS name FROM generate_series(1, $dims) i;
 		   CREATE UNLOGGED TABLE chart_fact AS SELECT i::bigint AS id, 1 + (hashint8extended(i, 1) & 2147483647) % $dims AS fk, repeat(chr(97 + i % 26), 60) AS payload FROM generate_series(1, $facts) i");
 	query("VACUUM (FREEZE, ANALYZE) $_") for 'chart_dim', 'chart_fact';
-	die "no filter in the join\n" unless query("$settings = on; EXPLAIN SELECT count(*) FROM chart_fact JOIN chart_dim ON fk = chart_dim.id WHERE attr < 10") =~ /Join Filter/;
+	die "no filter in the join\n" unless query("$settings = on; EXPLAIN SELECT count(*) FROM chart_fact JOIN chart_dim ON fk = chart_dim.id WHERE attr < 10") =~ /Runtime Filter/;
 	for my $round (1 .. $rounds)
 	{
 		for my $permille (1, 3, 10, 30, 100, 200, 400, 600, 800, 1000)

@@ -217,7 +217,7 @@ SELECT compare('SELECT x.id FROM (SELECT id, k FROM facts WHERE seven = 3 OFFSET
 
 -- groups of the key are discarded as a whole, below the aggregation, if all grouping sets have the key
 CREATE FUNCTION below_groups(query text) RETURNS boolean LANGUAGE sql AS
-  $$SELECT regexp_replace(string_agg(p, E'\n'), 'Hash *\n.*', '') ~ '(Aggregate|Group|Unique).*Join Filter (Scan|Probe)' FROM plan(query) p$$;
+  $$SELECT regexp_replace(string_agg(p, E'\n'), 'Hash *\n.*', '') ~ '(Aggregate|Group|Unique).*Runtime Filter (Scan|Probe)' FROM plan(query) p$$;
 SELECT below, compare(query), query FROM (SELECT format('SELECT x.*, d.id FROM (%s) x JOIN dim d USING (k)', x) AS query FROM (VALUES
   ('SELECT k, count(*) AS n FROM facts GROUP BY k'),
   ('SELECT k FROM facts GROUP BY k'),
@@ -261,6 +261,12 @@ SELECT (compare('SELECT sum(1 / g.v) FROM singles JOIN (SELECT DISTINCT ON (k) k
 SET bloomfilter.join_filter_min_rows = 2040;
 SELECT filters('SELECT x.k FROM (SELECT seven AS k FROM facts GROUP BY seven) x JOIN (SELECT DISTINCT seven AS k FROM dim WHERE id = 100) d USING (k)') AS of_groups,
        filters('SELECT x.k FROM (SELECT seven AS k FROM facts WHERE id < 2000 GROUP BY seven) x JOIN (SELECT DISTINCT seven AS k FROM dim WHERE id = 100) d USING (k)') AS of_too_few;
+-- few rows that a join below keeps: join_filter_min_rows applies to the rows of the scan, as it does to the rows of a join that multiplies them
+SET join_collapse_limit = 1;
+SELECT filters('SELECT f.id FROM (facts f JOIN other o ON f.id = o.id AND o.seven = 1) JOIN (SELECT k FROM dim WHERE id < 300) d ON f.k = d.k') AS of_scan,
+       filters('SELECT o.id FROM (other o JOIN facts f ON f.seven = o.seven) JOIN (SELECT k FROM dim WHERE id < 300) d ON o.k = d.k') AS of_join,
+       filters('SELECT o.id FROM (other o JOIN facts f ON f.id = o.id) JOIN (SELECT k FROM dim WHERE id < 300) d ON o.k = d.k') AS one_of_two;
+RESET join_collapse_limit;
 SET bloomfilter.join_filter_min_rows = 0;
 
 -- Volatile functions are called as often as without filters
@@ -375,7 +381,7 @@ RESET enable_memoize;
 RESET enable_material;
 SET enable_nestloop = off;
 
--- INSERT ... SELECT gets filters; statements that lock or change rows get none
+-- Statements that lock or change rows get filters, too: see joins_modify.sql
 CREATE TABLE target (id int PRIMARY KEY, k int);
 SELECT filters('INSERT INTO target SELECT f.id, f.k FROM facts f JOIN dim d USING (k)') > 0 AS insert,
        filters('INSERT INTO target SELECT f.id, f.k FROM facts f JOIN dim d USING (k) ON CONFLICT (id) DO UPDATE SET k = excluded.k') > 0 AS upsert,
@@ -489,8 +495,8 @@ BEGIN
   RETURN QUERY SELECT jsonb_build_object('Kind', replace(n->>'Filter Kind', 'of workers', 'bitmap'), 'Keys', n->'Filter Keys Collected', 'Memory', n->'Filter Memory', 'Off', n->'Filters Switched Off')
     FROM nodes((plan->0->'Plan')::jsonb) n WHERE n ? 'Filter Keys';
   -- rows returned and rows removed add up to all rows
-  RETURN QUERY SELECT to_jsonb((n->>'Actual Rows')::float + (n->>'Rows Removed by Join Filter')::float) FROM nodes((plan->0->'Plan')::jsonb) n
-    WHERE n ? 'Rows Removed by Join Filter' AND current_setting('max_parallel_workers_per_gather') = '0';
+  RETURN QUERY SELECT to_jsonb((n->>'Actual Rows')::float + (n->>'Rows Removed by Runtime Filter')::float) FROM nodes((plan->0->'Plan')::jsonb) n
+    WHERE n ? 'Rows Removed by Runtime Filter' AND current_setting('max_parallel_workers_per_gather') = '0';
 END $$;
 CREATE TABLE all_pass AS SELECT n AS id, n::int8 * 1000003 AS k FROM generate_series(1, 20000) n;
 ANALYZE all_pass;
@@ -514,6 +520,20 @@ SELECT kinds_json('SELECT FROM all_pass a JOIN all_pass b USING (k)');
 SET bloomfilter.join_filter_memory = '64kB';
 SELECT kinds('SELECT FROM all_pass a JOIN all_pass b USING (k)');
 RESET bloomfilter.join_filter_memory;
+-- a filter that most rows pass is switched off, and on again where rows have no match
+CREATE TABLE in_order AS SELECT n AS id, n / 200 AS k, (n / 200)::text AS t, repeat('x', 40) AS filler FROM generate_series(0, 119999) n;
+CREATE TABLE in_order_keys AS SELECT k, t FROM in_order WHERE id % 200 = 0;
+ANALYZE in_order, in_order_keys;
+CREATE FUNCTION share_removed(query text, batches text) RETURNS numeric LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM set_config('bloomfilter.join_filter_batches', batches, true);
+  RETURN (SELECT round(sum(regexp_replace(line, '.*: ', '')::numeric) / 120000, 1) FROM removed(query) line WHERE line ~ 'Runtime');
+END $$;
+SELECT keys, least, share_removed(format(query, 'k', keys), 'on') >= least AS k, share_removed(format(query, 't', keys), 'on') >= least AS t,
+       share_removed(format(query, 'k', keys), 'off') >= least AS k_by_row, share_removed(format(query, 't', keys), 'off') >= least AS t_by_row
+FROM (VALUES ('k < 150', 0.6), ('k BETWEEN 150 AND 299', 0.5), ('k % 300 < 150', 0.3)) a (keys, least), (VALUES ('SELECT i.* FROM in_order i JOIN in_order_keys d USING (%s) WHERE d.%s')) q (query);
+SELECT kinds('SELECT FROM in_order i JOIN in_order_keys d USING (k) WHERE d.' || keys) FROM unnest('{k < 150,k BETWEEN 150 AND 700}'::text[]) keys;
+SELECT compare(format('SELECT i.id FROM in_order i JOIN in_order_keys d USING (%s) WHERE d.k %% 300 < 150', key)) FROM unnest('{k,t}'::text[]) key;
 -- filters of one join at different scans; several filters at one scan that discard different shares of the rows
 SET join_collapse_limit = 1;
 SELECT filters(q), compare(q) FROM (VALUES ('SELECT a.id, d.id FROM (facts a JOIN other b ON a.id = b.id) JOIN dim d ON a.k = d.k AND b.t = d.t')) x (q);

@@ -212,6 +212,67 @@
 #define bf_init_scan_slot(estate, scan, desc, ops)	ExecInitScanTupleSlot(estate, scan, desc, ops)
 #endif
 
+/* An index scan that returns a bitmap counts its searches since 18. */
+#if PG_VERSION_NUM >= 180000
+#define bf_index_beginscan_bitmap(index, snapshot, n)	index_beginscan_bitmap(index, snapshot, NULL, n)
+#else
+#define bf_index_beginscan_bitmap(index, snapshot, n)	index_beginscan_bitmap(index, snapshot, n)
+#endif
+
+/* Run a statement for each block of a bitmap. */
+#if PG_VERSION_NUM >= 180000
+#define bf_foreach_block(bitmap, block, statement) \
+	do { \
+		TBMPrivateIterator *iterator = tbm_begin_private_iterate(bitmap); \
+		TBMIterateResult result; \
+		while (tbm_private_iterate(iterator, &result)) \
+		{ \
+			BlockNumber block = result.blockno; \
+			statement; \
+		} \
+		tbm_end_private_iterate(iterator); \
+	} while (0)
+#else
+#define bf_foreach_block(bitmap, block, statement) \
+	do { \
+		TBMIterator *iterator = tbm_begin_iterate(bitmap); \
+		TBMIterateResult *result; \
+		while ((result = tbm_iterate(iterator)) != NULL) \
+		{ \
+			BlockNumber block = result->blockno; \
+			statement; \
+		} \
+		tbm_end_iterate(iterator); \
+	} while (0)
+#endif
+
+/* Take part in a parallel sequential scan; since 19 it can be restricted to some blocks. */
+#if PG_VERSION_NUM >= 190000
+#define bf_parallelscan_init(scan, shared) \
+	table_block_parallelscan_startblock_init((scan)->rs_base.rs_rd, (scan)->rs_parallelworkerdata, shared, \
+											 (scan)->rs_startblock, (scan)->rs_numblocks)
+#else
+#define bf_parallelscan_init(scan, shared) \
+	table_block_parallelscan_startblock_init((scan)->rs_base.rs_rd, (scan)->rs_parallelworkerdata, shared)
+#endif
+
+/* The block that a scan has reached: since 17 that of its read stream. */
+#if PG_VERSION_NUM >= 170000
+#define BF_LAST_BLOCK	rs_prefetch_block
+#else
+#define BF_LAST_BLOCK	rs_cblock
+#endif
+
+/* How the heap reads a stream of pages in a sequential scan, since 17; see heap_beginscan(). */
+#if PG_VERSION_NUM >= 180000
+#define BF_HEAP_STREAM_FLAGS	(READ_STREAM_SEQUENTIAL | READ_STREAM_USE_BATCHING)
+#else
+#define BF_HEAP_STREAM_FLAGS	READ_STREAM_SEQUENTIAL
+#endif
+
+/* Updates of a column in a BRIN index can be HOT since 16. */
+#define BF_BRIN_ALLOWS_HOT	(PG_VERSION_NUM >= 160000)
+
 /* Count the rows of a sequential scan. */
 #if PG_VERSION_NUM >= 160000
 #define bf_count_tuples_returned(rel, n) \

@@ -26,7 +26,7 @@
 #include "../server.h"
 #include "joinfilter.h"
 
-#define COLLECT_NAME	"Join Filter"
+#define COLLECT_NAME	"Runtime Filter"
 
 typedef struct CollectState
 {
@@ -121,6 +121,7 @@ set_filter(CollectState *state, JoinFilter *filter)
 }
 
 static TupleTableSlot *collect_exec(PlanState *node);
+static TupleTableSlot *return_row(PlanState *node);
 
 static void
 collect_begin(CustomScanState *css, EState *estate, int eflags)
@@ -148,7 +149,7 @@ collect_begin(CustomScanState *css, EState *estate, int eflags)
 	state->is_integer = state->n_keys == 1 && state->inner[0].key.integer_bytes > 0;
 	set_filter(state, NULL);
 	/* called directly, not through ExecCustomScan() */
-	css->ss.ps.ExecProcNode = collect_exec;
+	css->ss.ps.ExecProcNode = joinfilter_is_recheck(estate) ? return_row : collect_exec;
 }
 
 /* Collect the keys of one row, unless one is NULL, which matches nothing. */
@@ -217,6 +218,13 @@ collect_exec(PlanState *node)
 	else if (!state->build.given_up)
 		collect_row(state, slot);
 	return slot;
+}
+
+/* Return the next row of the child, if no filter is needed. */
+static TupleTableSlot *
+return_row(PlanState *node)
+{
+	return ExecProcNode(outerPlanState(node));
 }
 
 static TupleTableSlot *

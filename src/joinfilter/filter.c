@@ -29,8 +29,21 @@ int			joinfilter_memory = 32 * 1024;
 #define BITMAP_BITS_PER_KEY	64
 #define SMALL_BITMAP_BITS	(UINT64CONST(8) * 128 * 1024)
 
-/* A filter is switched off if more than this share of a sample passed it. */
+/* Integers that a bitmap does not fit are kept in a sorted list, too, if there are no more than this. */
+#define MOST_SORTED			4096
+
+/* A filter is switched off while more than this share of a sample passes it. */
 #define MOST_PASSED			0.8
+
+/*
+ * A filter that is off is tested for a few rows now and then: tables are often stored in
+ * the order of a key, and then the rows that have no match come later.  The number of
+ * rows without a test doubles each time, so that a filter that is never of use costs
+ * nearly nothing.
+ */
+#define RETRY_SAMPLE		64
+#define FIRST_PAUSE			2048
+#define LONGEST_PAUSE		16384
 
 void
 join_filter_start(JoinFilterBuild *build, MemoryContext context, bool is_integer)
@@ -95,6 +108,15 @@ make_bitmap(JoinFilter *filter, const JoinFilterBuild *build, uint64 bits)
 	}
 }
 
+static int
+compare_integers(const void *a, const void *b)
+{
+	int64		x = *(const int64 *) a;
+	int64		y = *(const int64 *) b;
+
+	return (x > y) - (x < y);
+}
+
 static void
 make_lines(JoinFilter *filter, const JoinFilterBuild *build)
 {
@@ -104,6 +126,12 @@ make_lines(JoinFilter *filter, const JoinFilterBuild *build)
 	filter->bytes = bytes_of_lines(n);
 	filter->lines = bf_allocate_zero(server_host(build->context), filter->bytes);
 	(void) bf_lines_add_batches(server_host(NULL), filter->lines, join_lines_shape(filter->bytes), build->numbers.hashes, n);
+	if (filter->is_integer && n <= MOST_SORTED)
+	{
+		filter->sorted = MemoryContextAlloc(build->context, sizeof(int64) * n);
+		memcpy(filter->sorted, build->numbers.hashes, sizeof(int64) * n);
+		qsort(filter->sorted, n, sizeof(int64), compare_integers);
+	}
 }
 
 /* Build the filter when all keys are collected; returns NULL if there were too many. */
@@ -120,6 +148,7 @@ join_filter_finish(JoinFilterBuild *build)
 	filter->low = build->low;
 	filter->high = build->high;
 	filter->keys = build->numbers.n;
+	join_filter_begin(filter, false);
 	if (build->numbers.n == 0)
 		filter->kind = JOIN_FILTER_EMPTY;
 	else if (fits_bitmap(build, &bits))
@@ -137,13 +166,13 @@ join_filter_finish(JoinFilterBuild *build)
  *
  * No outer row is read before all processes have built their part of the hash table, so
  * the filter is complete when it is first tested.  It is sized for the number of keys that
- * the planner estimates.  With many more keys it would let most rows pass, and is switched off.
+ * the planner estimates.  With many more keys it would let most rows pass, and is switched off at first.
  */
 
 #define SHARED_BITS_PER_KEY	16
 #define LEAST_PLANNED		1024
-#define MOST_SURPLUS		4	/* more than this times the planned keys
-								 * switches the filter off */
+#define MOST_SURPLUS		4	/* a filter with more than this times the
+								 * planned keys is off at first */
 
 /* Map signed numbers to unsigned numbers of the same order, and back. */
 #define ORDERED(number)		((uint64) (number) ^ (UINT64CONST(1) << 63))
@@ -268,7 +297,7 @@ join_shared_open(JoinFilter *filter)
 		filter->kind = JOIN_FILTER_LINES;
 		filter->lines = shared_bytes(shared);
 	}
-	filter->off = filter->keys > shared->planned * MOST_SURPLUS;
+	join_filter_begin(filter, filter->keys > shared->planned * MOST_SURPLUS);
 }
 
 void
@@ -278,15 +307,34 @@ join_filter_release(JoinFilter *filter)
 		pfree(filter->bits);
 	if (filter->lines != NULL)
 		bf_release(server_host(NULL), filter->lines);
+	if (filter->sorted != NULL)
+		pfree(filter->sorted);
 	pfree(filter);
 }
 
-/* Switch a filter off if most of a sample passed: testing it costs more than it saves. */
+/* Begin to test a filter, or to leave it out. */
+void
+join_filter_begin(JoinFilter *filter, bool off)
+{
+	filter->pause = !off ? 0 : filter->off ? Min(filter->pause * 2, LONGEST_PAUSE) : FIRST_PAUSE;
+	filter->off = off;
+	filter->untested = filter->pause;
+	filter->judged_tested = filter->tested;
+	filter->judged_passed = filter->passed;
+	filter->judge_at = filter->tested + (off ? RETRY_SAMPLE : JOIN_FILTER_SAMPLE);
+}
+
+/*
+ * Switch a filter off if most rows since the last call passed: testing it costs more than it
+ * saves.  Otherwise switch it on again.
+ */
 void
 join_filter_judge(JoinFilter *filter)
 {
-	if ((double) filter->passed > MOST_PASSED * (double) filter->tested)
-		filter->off = true;
+	const double tested = (double) (filter->tested - filter->judged_tested);
+	const double passed = (double) (filter->passed - filter->judged_passed);
+
+	join_filter_begin(filter, passed > MOST_PASSED * tested);
 }
 
 /* The kind as EXPLAIN shows it. */

@@ -1,6 +1,6 @@
 /*
  * heap.c
- *		Reads a heap one page at a time.
+ *		Reads a heap one page at a time, and leaves out pages.
  *
  * heap_next_page() does what heap_getnextslot() does between two pages: it finds the
  * next page, also in synchronized and parallel scans, and determines which of its rows
@@ -37,11 +37,89 @@ heap_is_table(Oid relation)
 	return result;
 }
 
+/*
+ * The block of a scan after a given one; InvalidBlockNumber after the last.  Until the scan is
+ * initialized, this is its first block.
+ */
+static BlockNumber
+following_block(HeapScanDesc scan, BlockNumber block)
+{
+	ParallelBlockTableScanDesc shared = (ParallelBlockTableScanDesc) scan->rs_base.rs_parallel;
+
+	if (shared != NULL)
+	{
+		if (!scan->rs_inited)
+			bf_parallelscan_init(scan, shared);
+		return table_block_parallelscan_nextpage(scan->rs_base.rs_rd, scan->rs_parallelworkerdata, shared);
+	}
+	if (scan->rs_nblocks == 0)
+		return InvalidBlockNumber;
+	if (!scan->rs_inited)
+		return scan->rs_startblock;
+	if (++block >= scan->rs_nblocks)
+		block = 0;
+
+	/* other scans of the table may start at the same block */
+	if (scan->rs_base.rs_flags & SO_ALLOW_SYNC)
+		ss_report_location(scan->rs_base.rs_rd, block);
+	return block == scan->rs_startblock ? InvalidBlockNumber : block;
+}
+
+/* The same, without the pages that are left out. */
+static BlockNumber
+next_block(HeapScanDesc scan, HeapPages *pages, BlockNumber block)
+{
+	for (;;)
+	{
+		block = following_block(scan, block);
+		scan->rs_inited = true;
+		if (block == InvalidBlockNumber || pages == NULL || pages->bits == NULL || !heap_is_skipped(pages, block))
+			return block;
+		pages->skipped++;
+	}
+}
+
+/* Leave out all further pages.  Returns their number. */
+uint64
+heap_skip_rest(HeapScanDesc scan)
+{
+	uint64		n = 0;
+	BlockNumber block = scan->BF_LAST_BLOCK;
+
+	while ((block = following_block(scan, block)) != InvalidBlockNumber)
+	{
+		scan->rs_inited = true;
+		n++;
+	}
+	return n;
+}
+
 #if PG_VERSION_NUM >= 170000
+
+/* Called by the read stream.  It runs ahead of the scan: pages can be found to be left out when they are already read. */
+static BlockNumber
+next_block_of_stream(ReadStream *stream, void *context, void *unused)
+{
+	HeapPages  *pages = context;
+	HeapScanDesc scan = pages->scan;
+
+	scan->rs_prefetch_block = next_block(scan, pages, scan->rs_prefetch_block);
+	return scan->rs_prefetch_block;
+}
+
+/* Let a scan leave out pages, before its first page is read. */
+void
+heap_leave_out(HeapScanDesc scan, HeapPages *pages)
+{
+	pages->scan = scan;
+	read_stream_end(scan->rs_read_stream);
+	scan->rs_read_stream = read_stream_begin_relation(BF_HEAP_STREAM_FLAGS, scan->rs_strategy, scan->rs_base.rs_rd, MAIN_FORKNUM,
+													  next_block_of_stream, pages, 0);
+}
 
 /* Read the next page and find its visible rows; returns false after the last page. */
 static bool
-fetch_page(HeapScanDesc scan)
+fetch_page(HeapScanDesc scan, HeapPages *pages)
 {
 	if (BufferIsValid(scan->rs_cbuf))
 		ReleaseBuffer(scan->rs_cbuf);
@@ -62,36 +140,18 @@ fetch_page(HeapScanDesc scan)
 
 #else
 
-/* The block after the current one; InvalidBlockNumber after the last. */
-static BlockNumber
-next_block(HeapScanDesc scan)
+/* Nothing to prepare up to 16. */
+void
+heap_leave_out(HeapScanDesc scan, HeapPages *pages)
 {
-	ParallelBlockTableScanDesc shared = (ParallelBlockTableScanDesc) scan->rs_base.rs_parallel;
-	BlockNumber block;
-
-	if (shared != NULL)
-	{
-		if (!scan->rs_inited)
-			table_block_parallelscan_startblock_init(scan->rs_base.rs_rd, scan->rs_parallelworkerdata, shared);
-		return table_block_parallelscan_nextpage(scan->rs_base.rs_rd, scan->rs_parallelworkerdata, shared);
-	}
-	if (!scan->rs_inited)
-		return scan->rs_startblock;
-	block = scan->rs_cblock + 1;
-	if (block >= scan->rs_nblocks)
-		block = 0;
-
-	/* other scans of the table may start at the same block */
-	if (scan->rs_base.rs_flags & SO_ALLOW_SYNC)
-		ss_report_location(scan->rs_base.rs_rd, block);
-	return block == scan->rs_startblock ? InvalidBlockNumber : block;
+	pages->scan = scan;
 }
 
 /* The same up to 16. */
 static bool
-fetch_page(HeapScanDesc scan)
+fetch_page(HeapScanDesc scan, HeapPages *pages)
 {
-	BlockNumber block = scan->rs_nblocks == 0 ? InvalidBlockNumber : next_block(scan);
+	BlockNumber block = next_block(scan, pages, scan->rs_cblock);
 
 	if (block == InvalidBlockNumber)
 	{
@@ -103,7 +163,6 @@ fetch_page(HeapScanDesc scan)
 		return false;
 	}
 	heapgetpage((TableScanDesc) scan, block);
-	scan->rs_inited = true;
 	return true;
 }
 #endif
@@ -111,13 +170,13 @@ fetch_page(HeapScanDesc scan)
 /*
  * Advance a scan to the next page.  Its visible rows are listed in rs_vistuples, and it
  * stays pinned until the next call.  Returns false after the last page; there must be no
- * further call then.
+ * further call then.  The pages to leave out may be NULL; otherwise heap_leave_out() was called.
  */
 bool
-heap_next_page(HeapScanDesc scan)
+heap_next_page(HeapScanDesc scan, HeapPages *pages)
 {
 	CHECK_FOR_INTERRUPTS();
-	if (!fetch_page(scan))
+	if (!fetch_page(scan, pages))
 		return false;
 	bf_count_tuples_returned(scan->rs_base.rs_rd, scan->rs_ntuples);
 	return true;

@@ -20,9 +20,9 @@
 
 #include "joinfilter.h"
 
-/* The width of a type whose values are integers, or 0. */
-static int
-integer_bytes(Oid type)
+/* The width of a type whose values are integers, in the order of its operators, or 0. */
+int
+join_integer_bytes(Oid type)
 {
 	switch (type)
 	{
@@ -107,8 +107,8 @@ join_key_for(Oid operator, Oid collation, Oid outer_type, Oid inner_type, JoinKe
 	op_input_types(operator, &left, &right);
 	if (is_integer_operator(get_opcode(operator)))
 	{
-		outer->integer_bytes = integer_bytes(left);
-		inner->integer_bytes = integer_bytes(right);
+		outer->integer_bytes = join_integer_bytes(left);
+		inner->integer_bytes = join_integer_bytes(right);
 		return true;
 	}
 	if (is_string_operator(get_opcode(operator), collation))

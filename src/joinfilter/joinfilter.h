@@ -16,6 +16,7 @@
 
 #include "../compat.h"
 
+#include "nodes/execnodes.h"
 #include "nodes/extensible.h"
 #include "nodes/plannodes.h"
 #include "port/atomics.h"
@@ -55,6 +56,7 @@ typedef struct JoinKeyState
 	FmgrInfo	finfo;
 } JoinKeyState;
 
+extern int	join_integer_bytes(Oid type);
 extern bool join_key_for(Oid operator, Oid collation, Oid outer_type, Oid inner_type, JoinKey *outer, JoinKey *inner);
 extern void join_key_init(JoinKeyState *state, const JoinKey *key, MemoryContext context);
 
@@ -143,7 +145,7 @@ typedef struct JoinFilter
 {
 	JoinFilterKind kind;
 	bool		is_integer;		/* a single integer key: low and high are set */
-	bool		off;			/* switched off, because most rows passed */
+	bool		off;			/* switched off, because most rows pass */
 	int64		low;
 	int64		high;
 	uint64	   *bits;			/* of a bitmap */
@@ -151,10 +153,19 @@ typedef struct JoinFilter
 	uint64		mask;
 	JoinFilterShared *shared;	/* not NULL until the filter is first tested */
 	uint8	   *lines;
+	int64	   *sorted;			/* the keys of lines, if these are few
+								 * integers, or NULL */
 	uint64		bytes;
 	uint64		keys;
 	uint64		tested;
 	uint64		passed;
+	uint64		judge_at;		/* join_filter_judge() is due after this many
+								 * tests */
+	uint64		judged_tested;	/* tests and passes when it was last called */
+	uint64		judged_passed;
+	uint64		untested;		/* rows to pass untested before the next
+								 * sample */
+	uint64		pause;			/* their number at the last call */
 	JoinKeyState *outer;		/* how keys of outer rows are mapped to
 								 * numbers */
 } JoinFilter;
@@ -183,6 +194,19 @@ extern void join_shared_add(JoinFilterShared *shared, JoinFilterBuild *local, ui
 extern void join_shared_finish(JoinFilterShared *shared, const JoinFilterBuild *local);
 extern JoinFilter *join_shared_attach(JoinFilterShared *shared, MemoryContext context);
 extern void join_shared_open(JoinFilter *filter);
+/* key_range.c */
+#define JOIN_MOST_RANGES	16
+
+typedef struct JoinKeyRange
+{
+	int64		low;
+	int64		high;			/* included */
+} JoinKeyRange;
+
+extern bool join_filter_has_between(JoinFilter *filter, int64 low, int64 high);
+extern int	join_filter_ranges(JoinFilter *filter, JoinKeyRange *ranges, int n);
+
+extern void join_filter_begin(JoinFilter *filter, bool off);
 extern void join_filter_judge(JoinFilter *filter);
 extern const char *join_filter_kind_name(JoinFilterKind kind);
 
@@ -208,6 +232,26 @@ join_lines_shape(uint64 bytes)
 /* Tests after which it is decided whether a filter removes enough rows. */
 #define JOIN_FILTER_SAMPLE		2048
 
+/* Can a filter be left out for some rows, because it is switched off and no sample is due? */
+static inline bool
+join_filter_pauses(JoinFilter *filter, int rows)
+{
+	if (likely(!filter->off) || filter->untested == 0)
+		return false;
+	filter->untested -= Min(filter->untested, (uint64) rows);
+	return true;
+}
+
+/* Count tests of a filter. */
+static inline void
+join_filter_count(JoinFilter *filter, int tested, int passed)
+{
+	filter->passed += (uint64) passed;
+	filter->tested += (uint64) tested;
+	if (unlikely(filter->tested >= filter->judge_at))
+		join_filter_judge(filter);
+}
+
 /* Test a filter for a key. */
 static inline bool
 join_filter_test(JoinFilter *filter, uint64 number)
@@ -224,9 +268,7 @@ join_filter_test(JoinFilter *filter, uint64 number)
 		found = filter->kind == JOIN_FILTER_BITMAP ? filter->bits[place / 64] >> place % 64 & 1 :
 			bf_lines_test(filter->lines, join_lines_shape(filter->bytes), number);
 	}
-	filter->passed += found;
-	if (unlikely(++filter->tested == JOIN_FILTER_SAMPLE))
-		join_filter_judge(filter);
+	join_filter_count(filter, 1, found);
 	return found;
 }
 
@@ -241,6 +283,9 @@ typedef struct JoinProbe
 	int			paramid;
 	List	   *columns;		/* Vars of the scan's target list */
 	List	   *resnos;			/* their places in it */
+	List	   *bounds;			/* of the partition: see partition_bounds.c */
+	Oid			ranges_index;	/* a BRIN index of the only column, or
+								 * InvalidOid */
 } JoinProbe;
 
 /* The same in the executor. */
@@ -252,9 +297,21 @@ typedef struct JoinProbeState
 	int			offset;			/* of the only key in all rows of the table
 								 * that contain no NULL, or -1 */
 	int			bytes;			/* length of that key */
+	int			n_bounds;
+	JoinKeyRange *bounds;		/* of the only key in this partition, or NULL */
+	Oid			ranges_index;
+	bool		decided;		/* was the filter compared with the bounds
+								 * and the index? */
 } JoinProbeState;
 
 extern void joinfilter_init(void);
+
+/* Does a node belong to the copy of a plan that evaluates a join again for new versions of rows? */
+static inline bool
+joinfilter_is_recheck(const EState *estate)
+{
+	return estate->es_epq_active != NULL;
+}
 
 /* pass_through.c: nodes that return the rows of their child unchanged */
 extern CustomScan *joinfilter_pass_through(Plan *child, int plan_node_id, const CustomScanMethods *methods);
@@ -262,11 +319,17 @@ extern void joinfilter_begin_pass_through(CustomScanState *css, EState *estate, 
 extern char *joinfilter_deparse(CustomScanState *css, int paramid, List *keys, List *ancestors, ExplainState *es);
 
 /* probe_list.c: what scan_node.c and probe_node.c share */
-extern void joinfilter_write_probe(CustomScan *node, int paramid, List *columns, List *keys);
+extern void joinfilter_write_probe(CustomScan *node, const JoinProbe *probe, List *columns, List *keys);
 extern JoinProbeState *joinfilter_read_probes(const CustomScan *node, int *n);
 extern void joinfilter_find_offsets(JoinProbeState *probes, int n, TupleDesc desc);
 extern void joinfilter_sort_probes(JoinProbeState *probes, int n, const ParamExecData *params);
+extern void joinfilter_count_skipped(CustomScanState *css, bool partition, uint64 pages);
 extern void joinfilter_explain_probes(CustomScanState *css, List *ancestors, ExplainState *es);
+
+/* partition_bounds.c */
+extern List *joinfilter_find_bounds(Relation partition, AttrNumber column);
+extern JoinKeyRange *joinfilter_read_bounds(const List *bounds);
+extern bool joinfilter_partition_matches(const JoinProbeState *probe, JoinFilter *filter);
 
 /* collect_node.c, scan_node.c and probe_node.c */
 extern const CustomScanMethods joinfilter_collect_methods;

@@ -11,8 +11,9 @@
  *	  majors, RIGHT ANTI and RIGHT SEMI.
  *	- The inner side returns the same rows whenever it is read.  It must not depend on
  *	  a parameter from outside: after a rescan with another value, the first outer rows
- *	  would be tested against the old filter.  Two kinds of parameters are harmless: the
- *	  one by which a Gather signals a rescan, and results of uncorrelated subqueries.
+ *	  would be tested against the old filter.  Three kinds of parameters are harmless: the
+ *	  one by which a Gather signals a rescan, the one by which EvalPlanQual does, and results
+ *	  of uncorrelated subqueries.
  *	- The outer key is a plain column of a table.  Testing it cannot raise an error that the
  *	  query would not have raised.
  *	- Between the join and the scan, a missing row only causes rows to be missing that the
@@ -23,12 +24,15 @@
  *	- No expression between the join and the scan is volatile, because it would be evaluated
  *	  less often.
  *
- * Statements that lock or change rows get no filter: they evaluate conditions again for
- * new versions of a row.
+ * Statements that lock or change rows evaluate the join again for new versions of a row
+ * (EvalPlanQual, see execMain.c).  The copy of the plan that does so starts with the parameters of
+ * the statement, and so with filters of the old versions.  No node of that copy collects
+ * keys, tests a filter or leaves out pages: see joinfilter_is_recheck().
  */
 #include "../compat.h"
 
 #include "access/htup_details.h"
+#include "access/table.h"
 #include "catalog/pg_language.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
@@ -44,6 +48,7 @@
 #include "heap.h"
 #include "joinfilter.h"
 #include "nodes.h"
+#include "page_ranges.h"
 #include "trace.h"
 
 static bool joinfilter_enabled = false;
@@ -103,8 +108,10 @@ survey(Plan **link, void *context)
 		harmless = ((Gather *) plan)->rescan_param;
 	else if (IsA(plan, GatherMerge))
 		harmless = ((GatherMerge *) plan)->rescan_param;
-	else if (IsA(plan, ModifyTable) && ((ModifyTable *) plan)->operation == CMD_INSERT)
-		harmless = ((ModifyTable *) plan)->epqParam;	/* never set */
+	else if (IsA(plan, ModifyTable))
+		harmless = ((ModifyTable *) plan)->epqParam;
+	else if (IsA(plan, LockRows))
+		harmless = ((LockRows *) plan)->epqParam;
 	if (harmless >= 0)
 		edit->harmless = bms_add_member(edit->harmless, harmless);
 	foreach(cell, plan->initPlan)
@@ -135,7 +142,8 @@ typedef struct Pair
 	JoinKey		outer_key;
 	JoinKey		inner_key;
 	List	   *sources;
-	double		rows;			/* estimated rows that a filter could remove */
+	double		rows;			/* estimated rows of the scans or of the outer
+								 * side, whichever are more */
 	bool		done;
 } Pair;
 
@@ -169,6 +177,27 @@ probed_scan(Edit *edit, Plan *scan)
 	return NULL;
 }
 
+/*
+ * Find out what can tell a scan that it need not read a partition or a page: the bounds of
+ * the partition, or a BRIN index.  Only a single integer has them.
+ */
+static void
+find_bounds(Edit *edit, const Plan *scan, JoinProbe *probe, const JoinKey *key)
+{
+	const RangeTblEntry *rte = rt_fetch(((const Scan *) scan)->scanrelid, edit->stmt->rtable);
+	AttrNumber	column = linitial_node(Var, probe->columns)->varattno;
+	Relation	table;
+
+	if (list_length(probe->columns) > 1 || key->integer_bytes == 0 || rte->rtekind != RTE_RELATION ||
+		!joinfilter_node_kind(scan)->table_rows || column <= 0)
+		return;
+	table = table_open(rte->relid, NoLock);
+	probe->bounds = joinfilter_find_bounds(table, column);
+	if (IsA(scan, SeqScan))
+		probe->ranges_index = joinfilter_find_ranges_index(table, column);
+	table_close(table, NoLock);
+}
+
 /* Test the filter of this parameter at every scan that the keys come from. */
 static void
 add_probes(Edit *edit, List *pairs, int paramid)
@@ -190,6 +219,7 @@ add_probes(Edit *edit, List *pairs, int paramid)
 			probe->columns = lappend(probe->columns, source->column);
 			probe->resnos = lappend_int(probe->resnos, source->resno);
 		}
+		find_bounds(edit, scan, probe, &first->outer_key);
 		if (probed == NULL)
 		{
 			probed = palloc0(sizeof(Probed));
@@ -410,8 +440,7 @@ edit_plan(PlannedStmt *stmt, bool batches)
 {
 	Edit		edit = {stmt, batches};
 
-	if ((stmt->commandType != CMD_SELECT && stmt->commandType != CMD_INSERT) || stmt->utilityStmt != NULL ||
-		stmt->rowMarks != NIL || stmt->hasModifyingCTE || stmt->planTree == NULL || walk_statement(&edit, survey))
+	if (stmt->commandType == CMD_UTILITY || stmt->utilityStmt != NULL || stmt->planTree == NULL || walk_statement(&edit, survey))
 		return;
 	(void) walk_statement(&edit, consider_joins);
 	if (edit.probed != NIL)
@@ -452,7 +481,8 @@ joinfilter_init(void)
 							 "Rows of the outer side that cannot match are discarded at the scan.",
 							 &joinfilter_enabled, false, PGC_USERSET, 0, NULL, setting_changed, NULL);
 	DefineCustomIntVariable("bloomfilter.join_filter_min_rows",
-							"Sets the minimum estimated number of outer rows for a join to get a filter.", NULL,
+							"Sets the minimum estimated number of rows that are read for a join to get a filter.",
+							"These are the rows of the scan that tests the filter, or the outer rows of the join, whichever are more.",
 							&joinfilter_min_rows, 10000, 0, INT_MAX, PGC_USERSET, 0, NULL, NULL, NULL);
 	DefineCustomRealVariable("bloomfilter.join_filter_max_share",
 							 "Sets the maximum estimated share of outer rows that a join may keep to get a filter.", NULL,

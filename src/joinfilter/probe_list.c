@@ -5,6 +5,8 @@
  */
 #include "../compat.h"
 
+#include <math.h>
+
 #include "access/tupmacs.h"
 #include "commands/explain.h"
 #include "executor/executor.h"
@@ -14,11 +16,12 @@
 /* The cost of a test where the key has no fixed offset in the row; otherwise it is 1. */
 #define COST_WITHOUT_OFFSET	4.0
 
-/* Add a filter to those that a node tests: its parameter, its columns in the rows that the node reads, and its keys for EXPLAIN. */
+/* Add a filter to those that a node tests, with its columns in the rows that the node reads, and its keys for EXPLAIN. */
 void
-joinfilter_write_probe(CustomScan *node, int paramid, List *columns, List *keys)
+joinfilter_write_probe(CustomScan *node, const JoinProbe *probe, List *columns, List *keys)
 {
-	node->custom_private = lappend(node->custom_private, lcons_int(paramid, columns));
+	node->custom_private = lappend(node->custom_private,
+								   list_make3(lcons_int(probe->paramid, columns), list_make1_oid(probe->ranges_index), probe->bounds));
 	node->custom_exprs = lappend(node->custom_exprs, keys);
 }
 
@@ -31,7 +34,8 @@ joinfilter_read_probes(const CustomScan *node, int *n)
 	*n = list_length(node->custom_private);
 	for (int i = 0; i < *n; i++)
 	{
-		List	   *numbers = list_nth(node->custom_private, i);
+		List	   *probe = list_nth(node->custom_private, i);
+		List	   *numbers = linitial(probe);
 
 		probes[i].paramid = linitial_int(numbers);
 		probes[i].n_keys = list_length(numbers) - 1;
@@ -39,6 +43,9 @@ joinfilter_read_probes(const CustomScan *node, int *n)
 		for (int k = 0; k < probes[i].n_keys; k++)
 			probes[i].columns[k] = (AttrNumber) list_nth_int(numbers, k + 1);
 		probes[i].offset = -1;
+		probes[i].ranges_index = linitial_oid(lsecond(probe));
+		probes[i].n_bounds = list_length(lthird(probe)) / 2;
+		probes[i].bounds = joinfilter_read_bounds(lthird(probe));
 	}
 	return probes;
 }
@@ -106,19 +113,54 @@ joinfilter_sort_probes(JoinProbeState *probes, int n, const ParamExecData *param
 	}
 }
 
+/*
+ * Count what a node did not read: a whole partition, and a number of pages.  Both are kept
+ * in one counter of the node's instrumentation, because EXPLAIN adds no other up over
+ * processes.  A table has less than 2^32 pages.
+ */
+#define PARTITION	((double) (UINT64CONST(1) << 44))
+
+void
+joinfilter_count_skipped(CustomScanState *css, bool partition, uint64 pages)
+{
+	InstrCountTuples2(css, (partition ? PARTITION : 0) + (double) pages);
+}
+
+/* Show in EXPLAIN what was not read, in total. */
+static void
+explain_skipped(CustomScanState *css, ExplainState *es)
+{
+	const double counted = css->ss.ps.instrument->ntuples2;
+	const double pages = fmod(counted, PARTITION);
+	bool		can_skip = false;
+	ListCell   *cell;
+
+	foreach(cell, ((CustomScan *) css->ss.ps.plan)->custom_private)
+		can_skip = can_skip || lthird(lfirst(cell)) != NIL || OidIsValid(linitial_oid(lsecond(lfirst(cell))));
+	if (!can_skip)
+		return;
+	if (counted >= PARTITION || es->format != EXPLAIN_FORMAT_TEXT)
+		ExplainPropertyBool("Partition Skipped", counted >= PARTITION, es);
+	if (pages > 0 || es->format != EXPLAIN_FORMAT_TEXT)
+		ExplainPropertyFloat("Pages Skipped", NULL, pages, 0, es);
+}
+
 /* Show in EXPLAIN which filters a node tests, and how many rows they discarded. */
 void
 joinfilter_explain_probes(CustomScanState *css, List *ancestors, ExplainState *es)
 {
 	CustomScan *plan = (CustomScan *) css->ss.ps.plan;
 	List	   *texts = NIL;
-	ListCell   *numbers;
+	ListCell   *probe;
 	ListCell   *keys;
 
-	forboth(numbers, plan->custom_private, keys, plan->custom_exprs)
-		texts = lappend(texts, joinfilter_deparse(css, linitial_int(lfirst(numbers)), lfirst(keys), ancestors, es));
-	ExplainPropertyList("Join Filter", texts, es);
+	forboth(probe, plan->custom_private, keys, plan->custom_exprs)
+		texts = lappend(texts, joinfilter_deparse(css, linitial_int(linitial(lfirst(probe))), lfirst(keys), ancestors, es));
+	ExplainPropertyList("Runtime Filter", texts, es);
 	if (es->analyze && css->ss.ps.instrument != NULL && css->ss.ps.instrument->nloops > 0)
-		ExplainPropertyFloat("Rows Removed by Join Filter", NULL,
+	{
+		ExplainPropertyFloat("Rows Removed by Runtime Filter", NULL,
 							 css->ss.ps.instrument->nfiltered2 / css->ss.ps.instrument->nloops, 0, es);
+		explain_skipped(css, es);
+	}
 }

@@ -22,7 +22,7 @@
 #include "joinfilter.h"
 #include "nodes.h"
 
-#define PROBE_NAME	"Join Filter Probe"
+#define PROBE_NAME	"Runtime Filter Probe"
 
 typedef struct ProbeNodeState
 {
@@ -30,6 +30,12 @@ typedef struct ProbeNodeState
 	int			n;
 	JoinProbeState *probes;
 	uint32		rows;			/* tested so far */
+	bool		undecided;		/* can a filter that is not complete yet rule
+								 * out the partition? */
+	bool		finished;		/* it was ruled out */
+	uint64		pause;			/* rows to return without a test, while all
+								 * filters are off */
+	uint64		untested;		/* those that are left */
 	ProjectionInfo *projection; /* for rows that pass, or NULL */
 } ProbeNodeState;
 
@@ -50,7 +56,7 @@ joinfilter_probe(Plan *scan, int plan_node_id, List *probes)
 
 		foreach(resno, probe->resnos)
 			keys = lappend(keys, bf_copy_object(list_nth_node(TargetEntry, node->custom_scan_tlist, lfirst_int(resno) - 1)->expr));
-		joinfilter_write_probe(node, probe->paramid, list_copy(probe->resnos), keys);
+		joinfilter_write_probe(node, probe, list_copy(probe->resnos), keys);
 	}
 	return node;
 }
@@ -140,10 +146,12 @@ probe_begin(CustomScanState *css, EState *estate, int eflags)
 	ProbeNodeState *state = (ProbeNodeState *) css;
 	CustomScan *plan = (CustomScan *) css->ss.ps.plan;
 	Plan	   *scan = outerPlan(plan);
-	Plan	   *whole = scan_of_whole_rows(scan, estate, eflags);
+	Plan	   *whole = joinfilter_is_recheck(estate) ? NULL : scan_of_whole_rows(scan, estate, eflags);
 	bool		fixed;
 
 	state->probes = joinfilter_read_probes(plan, &state->n);
+	if (joinfilter_is_recheck(estate))
+		state->n = 0;
 	if (whole != NULL)
 		begin_with_projection(state, scan, whole, estate, eflags);
 	else
@@ -151,6 +159,7 @@ probe_begin(CustomScanState *css, EState *estate, int eflags)
 	if (ExecGetResultSlotOps(outerPlanState(css), &fixed) == &TTSOpsBufferHeapTuple && fixed)
 		joinfilter_find_offsets(state->probes, state->n, ExecGetResultType(outerPlanState(css)));
 	joinfilter_sort_probes(state->probes, state->n, estate->es_param_exec_vals);
+	state->undecided = true;
 	/* called directly, not through ExecCustomScan() */
 	css->ss.ps.ExecProcNode = probe_exec;
 }
@@ -204,18 +213,7 @@ row_passes_in_context(const JoinProbeState *probe, JoinFilter *filter, TupleTabl
 	return passes;
 }
 
-/*
- * Return the next row of the child, when all filters are switched off.  A rescan of the
- * child also rescans this node, which then tests filters again.
- */
-static TupleTableSlot *
-return_untested(PlanState *node)
-{
-	PlanState  *child = outerPlanState(node);
-
-	Assert(child->chgParam == NULL);
-	return child->ExecProcNode(child);
-}
+static TupleTableSlot *return_untested(PlanState *node);
 
 /* Test all filters for a row. */
 static inline bool
@@ -223,7 +221,7 @@ test_filters(ProbeNodeState *state, TupleTableSlot *slot)
 {
 	PlanState  *node = &state->css.ss.ps;
 	ParamExecData *params = node->state->es_param_exec_vals;
-	int			n_off = 0;
+	uint64		untested = PG_UINT64_MAX;
 
 	for (int i = 0; i < state->n; i++)
 	{
@@ -232,10 +230,17 @@ test_filters(ProbeNodeState *state, TupleTableSlot *slot)
 		uint64		number;
 
 		if (filter == NULL)
+		{
+			untested = 0;
 			continue;
-		if (filter->off)
-			n_off++;
-		else if (read_integer(probe, filter, slot, &number))
+		}
+		if (join_filter_pauses(filter, 1))
+		{
+			untested = Min(untested, filter->untested);
+			continue;
+		}
+		untested = 0;
+		if (read_integer(probe, filter, slot, &number))
 		{
 			if (!join_filter_test(filter, number))
 				return false;
@@ -244,8 +249,40 @@ test_filters(ProbeNodeState *state, TupleTableSlot *slot)
 				 !row_passes_in_context(probe, filter, slot, node->ps_ExprContext))
 			return false;
 	}
-	if (n_off == state->n && state->projection == NULL)
+	if (untested > 0 && state->projection == NULL)
+	{
+		state->pause = state->untested = untested;
 		ExecSetExecProcNode(node, return_untested);
+	}
+	return true;
+}
+
+/* Find out whether the partition cannot contain a key, as soon as a filter is complete. */
+static bool
+decide(ProbeNodeState *state)
+{
+	const ParamExecData *params = state->css.ss.ps.state->es_param_exec_vals;
+
+	state->undecided = false;
+	for (int i = 0; i < state->n; i++)
+	{
+		JoinProbeState *probe = &state->probes[i];
+		JoinFilter *filter = (JoinFilter *) DatumGetPointer(params[probe->paramid].value);
+
+		if (probe->decided || probe->n_bounds == 0)
+			continue;
+		if (filter == NULL)
+		{
+			state->undecided = true;
+			continue;
+		}
+		probe->decided = true;
+		if (!joinfilter_partition_matches(probe, filter))
+		{
+			joinfilter_count_skipped(&state->css, true, 0);
+			return false;
+		}
+	}
 	return true;
 }
 
@@ -258,7 +295,9 @@ probe_exec(PlanState *node)
 	for (;;)
 	{
 		CHECK_FOR_INTERRUPTS();
-		slot = ExecProcNode(outerPlanState(node));
+		if (unlikely(state->undecided) && !decide(state))
+			state->finished = true;
+		slot = state->finished ? NULL : ExecProcNode(outerPlanState(node));
 		if (TupIsNull(slot))
 			return state->projection == NULL ? slot : ExecClearTuple(node->ps_ResultTupleSlot);
 		if (state->n > 1 && ++state->rows % JOIN_FILTER_SAMPLE == 0)
@@ -274,6 +313,40 @@ probe_exec(PlanState *node)
 	return ExecProject(state->projection);
 }
 
+/* End a pause of all filters.  If this were inlined, return_untested() would need a stack frame. */
+static pg_noinline TupleTableSlot *
+resume_tests(ProbeNodeState *state)
+{
+	PlanState  *node = &state->css.ss.ps;
+	const ParamExecData *params = node->state->es_param_exec_vals;
+
+	for (int i = 0; i < state->n; i++)
+	{
+		JoinFilter *filter = (JoinFilter *) DatumGetPointer(params[state->probes[i].paramid].value);
+
+		if (filter != NULL)
+			filter->untested -= Min(filter->untested, state->pause);
+	}
+	ExecSetExecProcNode(node, probe_exec);
+	return probe_exec(node);
+}
+
+/*
+ * Return the next row of the child, while all filters are switched off.  A rescan of the
+ * child also rescans this node, which then tests filters again.
+ */
+static TupleTableSlot *
+return_untested(PlanState *node)
+{
+	ProbeNodeState *state = (ProbeNodeState *) node;
+	PlanState  *child = outerPlanState(node);
+
+	if (unlikely(--state->untested == 0))
+		return resume_tests(state);
+	Assert(child->chgParam == NULL);
+	return child->ExecProcNode(child);
+}
+
 static TupleTableSlot *
 probe_exec_custom(CustomScanState *css)
 {
@@ -283,7 +356,13 @@ probe_exec_custom(CustomScanState *css)
 static void
 probe_rescan(CustomScanState *css)
 {
+	ProbeNodeState *state = (ProbeNodeState *) css;
+
 	/* after a rescan there are new filters */
+	state->undecided = true;
+	state->finished = false;
+	for (int i = 0; i < state->n; i++)
+		state->probes[i].decided = false;
 	if (css->ss.ps.ExecProcNodeReal == return_untested)
 		ExecSetExecProcNode(&css->ss.ps, probe_exec);
 	if (outerPlanState(css)->chgParam == NULL)

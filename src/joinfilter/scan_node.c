@@ -8,6 +8,10 @@
  * For a large filter the memory accesses of all rows are started before the first result
  * is needed.  Only the rows that pass are returned, one by one, to the scan's own quals.
  *
+ * Pages and partitions that cannot contain a key are not read at all: see page_ranges.c and
+ * partition_bounds.c.  This is decided at the first page boundary after a filter is complete;
+ * a hash join can read an outer row before.
+ *
  * The header of a row is usually not in the processor's cache, so the rows a few places
  * ahead are prefetched.
  */
@@ -23,8 +27,9 @@
 
 #include "heap.h"
 #include "joinfilter.h"
+#include "page_ranges.h"
 
-#define SCAN_NAME	"Join Filter Scan"
+#define SCAN_NAME	"Runtime Filter Scan"
 
 /* How many rows ahead of the current one are prefetched. */
 #define ROWS_AHEAD	6
@@ -38,6 +43,10 @@ typedef struct ScanNodeState
 	int			n;
 	JoinProbeState *probes;
 	bool		finished;
+	bool		undecided;		/* can a filter that is not complete yet rule
+								 * out pages? */
+	bool		has_index;		/* a BRIN index can rule out pages */
+	HeapPages	wanted;			/* pages to read */
 	int			pages;			/* read so far */
 	int			selected;		/* rows of this page that passed */
 	int			next;			/* the one of them to return next */
@@ -70,7 +79,7 @@ joinfilter_scan(SeqScan *from, List *probes)
 
 		foreach(column, probe->columns)
 			columns = lappend_int(columns, lfirst_node(Var, column)->varattno);
-		joinfilter_write_probe(result, probe->paramid, columns, bf_copy_object(probe->columns));
+		joinfilter_write_probe(result, probe, columns, bf_copy_object(probe->columns));
 	}
 	result->methods = &joinfilter_scan_methods;
 	return result;
@@ -135,7 +144,6 @@ test_bitmap(ScanNodeState *state, const JoinProbeState *probe, JoinFilter *filte
 	const uint64 base = filter->base;
 	const uint64 mask = filter->mask;
 	const int	offset = probe->offset;
-	const uint64 tested_before = filter->tested;
 	int			n = state->selected;
 	int			others = 0;
 	int			others_kept = 0;
@@ -170,10 +178,7 @@ test_bitmap(ScanNodeState *state, const JoinProbeState *probe, JoinFilter *filte
 		kept += found;
 	}
 	state->selected = kept;
-	filter->tested += (uint64) (n - others);
-	filter->passed += (uint64) (kept - others_kept);
-	if (tested_before < JOIN_FILTER_SAMPLE && filter->tested >= JOIN_FILTER_SAMPLE)
-		join_filter_judge(filter);
+	join_filter_count(filter, n - others, kept - others_kept);
 }
 
 /* Test a filter for the selected rows, and keep those that pass. */
@@ -220,11 +225,72 @@ test_filter(ScanNodeState *state, const JoinProbeState *probe, JoinFilter *filte
 	state->selected = kept;
 }
 
+/*
+ * Find out which pages need not be read, as soon as a filter is complete.  Returns false if
+ * no page has to be read, because the partition cannot contain a key.
+ */
+static bool
+decide(ScanNodeState *state)
+{
+	Relation	table = state->css.ss.ss_currentRelation;
+	EState	   *estate = state->css.ss.ps.state;
+
+	state->undecided = false;
+	for (int i = 0; i < state->n; i++)
+	{
+		JoinProbeState *probe = &state->probes[i];
+		JoinFilter *filter = (JoinFilter *) DatumGetPointer(estate->es_param_exec_vals[probe->paramid].value);
+
+		if (probe->decided || (probe->n_bounds == 0 && !OidIsValid(probe->ranges_index)))
+			continue;
+		if (filter == NULL)
+		{
+			state->undecided = true;
+			continue;
+		}
+		probe->decided = true;
+		if (!joinfilter_partition_matches(probe, filter))
+			return false;
+		if (OidIsValid(probe->ranges_index))
+		{
+			MemoryContext caller = MemoryContextSwitchTo(estate->es_query_cxt);
+
+			joinfilter_find_pages(table, probe->ranges_index, probe->columns[0], filter, estate->es_snapshot, &state->wanted);
+			MemoryContextSwitchTo(caller);
+		}
+	}
+	return true;
+}
+
+/* Count the pages of a partition that are not read.  Processes that share the scan count each page once. */
+static void
+count_partition(ScanNodeState *state)
+{
+	HeapScanDesc scan = (HeapScanDesc) state->css.ss.ss_currentScanDesc;
+
+	if (state->css.ss.ps.instrument != NULL)
+		joinfilter_count_skipped(&state->css, true,
+								 scan != NULL ? heap_skip_rest(scan) : RelationGetNumberOfBlocks(state->css.ss.ss_currentRelation));
+}
+
+/* Start the scan, if this process has not started it. */
+static HeapScanDesc
+begin_scan(ScanNodeState *state)
+{
+	ScanState  *node = &state->css.ss;
+
+	if (node->ss_currentScanDesc == NULL)
+		node->ss_currentScanDesc = bf_table_beginscan(node->ss_currentRelation, node->ps.state->es_snapshot);
+	if (state->has_index && state->wanted.scan == NULL)
+		heap_leave_out((HeapScanDesc) node->ss_currentScanDesc, &state->wanted);
+	return (HeapScanDesc) node->ss_currentScanDesc;
+}
+
 /* Advance to the next page that has a row to return; returns false after the last page. */
 static bool
 next_page(ScanNodeState *state)
 {
-	HeapScanDesc scan = (HeapScanDesc) state->css.ss.ss_currentScanDesc;
+	HeapScanDesc scan;
 	ParamExecData *params = state->css.ss.ps.state->es_param_exec_vals;
 	TupleDesc	desc = RelationGetDescr(state->css.ss.ss_currentRelation);
 	ExprContext *econtext = state->css.ss.ps.ps_ExprContext;
@@ -234,7 +300,13 @@ next_page(ScanNodeState *state)
 	{
 		Page		page;
 
-		if (!heap_next_page(scan))
+		if (unlikely(state->undecided) && !decide(state))
+		{
+			count_partition(state);
+			return false;
+		}
+		scan = begin_scan(state);
+		if (!heap_next_page(scan, state->has_index ? &state->wanted : NULL))
 			return false;
 		page = BufferGetPage(scan->rs_cbuf);
 		state->selected = (int) scan->rs_ntuples;
@@ -247,7 +319,7 @@ next_page(ScanNodeState *state)
 		{
 			JoinFilter *filter = (JoinFilter *) DatumGetPointer(params[state->probes[i].paramid].value);
 
-			if (filter != NULL && !filter->off)
+			if (filter != NULL && !join_filter_pauses(filter, state->selected))
 				test_filter(state, &state->probes[i], filter, page, desc);
 		}
 		MemoryContextSwitchTo(caller);
@@ -255,6 +327,18 @@ next_page(ScanNodeState *state)
 		InstrCountFiltered2(&state->css, (double) scan->rs_ntuples - state->selected);
 	} while (state->selected == 0);
 	return true;
+}
+
+/* Advance to the next page that has a row to return, and count those that were not read. */
+static bool
+next_page_counted(ScanNodeState *state)
+{
+	bool		found = next_page(state);
+
+	if (state->wanted.skipped > 0)
+		joinfilter_count_skipped(&state->css, false, state->wanted.skipped);
+	state->wanted.skipped = 0;
+	return found;
 }
 
 /* ----------------------------------------------------------------
@@ -286,9 +370,14 @@ scan_begin(CustomScanState *css, EState *estate, int eflags)
 	css->ss.ps.qual = ExecInitQual(plan->scan.plan.qual, &css->ss.ps);
 
 	state->probes = joinfilter_read_probes(plan, &state->n);
+	if (joinfilter_is_recheck(estate))
+		state->n = 0;
 	joinfilter_find_offsets(state->probes, state->n, desc);
 	joinfilter_sort_probes(state->probes, state->n, estate->es_param_exec_vals);
 	state->tuple.t_tableOid = RelationGetRelid(css->ss.ss_currentRelation);
+	state->undecided = true;
+	for (int i = 0; i < state->n; i++)
+		state->has_index = state->has_index || OidIsValid(state->probes[i].ranges_index);
 }
 
 /* Return the next row that passes the filters. */
@@ -299,12 +388,10 @@ scan_next(ScanState *node)
 	TupleTableSlot *slot = node->ss_ScanTupleSlot;
 	HeapScanDesc scan;
 
-	if (node->ss_currentScanDesc == NULL)
-		node->ss_currentScanDesc = bf_table_beginscan(node->ss_currentRelation, node->ps.state->es_snapshot);
 	if (state->next == state->selected)
 	{
 		ExecClearTuple(slot);	/* it has the page pinned */
-		if (state->finished || !next_page(state))
+		if (state->finished || !next_page_counted(state))
 		{
 			state->finished = true;
 			return slot;
@@ -317,7 +404,7 @@ scan_next(ScanState *node)
 	return ExecStoreBufferHeapTuple(&state->tuple, slot, scan->rs_cbuf);
 }
 
-/* Never called: statements that recheck rows get no filters. */
+/* Check a new version of a row.  The filters do not apply to it. */
 static bool
 scan_recheck(ScanState *node, TupleTableSlot *slot)
 {
@@ -337,6 +424,12 @@ scan_rescan(CustomScanState *css)
 
 	state->selected = state->next = 0;
 	state->finished = false;
+	state->undecided = true;
+	for (int i = 0; i < state->n; i++)
+		state->probes[i].decided = false;
+	if (state->wanted.bits != NULL)
+		pfree(state->wanted.bits);
+	state->wanted.bits = NULL;
 	if (css->ss.ss_currentScanDesc != NULL)
 		table_rescan(css->ss.ss_currentScanDesc, NULL);
 	ExecScanReScan(&css->ss);

@@ -246,7 +246,6 @@ trace_group(Trace *trace, Plan *plan, Var *column)
 	}
 	if (!grouped)
 		return;
-	trace->rows = Max(trace->rows, outerPlan(plan)->plan_rows);
 	joinfilter_trace(trace, outerPlan(plan), number);
 }
 
@@ -278,6 +277,7 @@ joinfilter_trace(Trace *trace, Plan *plan, AttrNumber resno)
 
 				*source = (Source) {plan, resno, column};
 				trace->sources = lappend(trace->sources, source);
+				trace->rows += plan->plan_rows;
 			}
 			break;
 		case PATH_OUTER:

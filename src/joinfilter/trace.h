@@ -23,8 +23,7 @@ typedef struct Trace
 	PlannedStmt *stmt;
 	Oid			operator;		/* the join's equality operator */
 	Oid			collation;
-	double		rows;			/* largest estimated input of a grouping node
-								 * on the path */
+	double		rows;			/* estimated rows of the scans */
 	List	   *sources;
 } Trace;
 
