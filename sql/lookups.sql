@@ -416,6 +416,30 @@ GRANT SELECT ON owned TO regress_lookups;
 SET ROLE regress_lookups;
 SELECT same_plan('SELECT k FROM new WHERE NOT EXISTS (SELECT FROM owned WHERE owned.k = new.k)');
 RESET ROLE;
+-- a scan that returns the key, or a part of it
+SET enable_hashjoin = off;
+SET enable_mergejoin = off;
+SET enable_seqscan = off;
+CREATE TABLE both_k AS SELECT n AS k FROM generate_series(10, 20000, 10) n;
+CREATE INDEX both_k_btree ON both_k (k);
+CREATE INDEX both_k_filter ON both_k USING bloomfilter (k);
+CREATE TABLE outer_k AS SELECT n AS k, 10000 + n AS a, n % 2 AS z FROM generate_series(1, 1000) n;
+VACUUM ANALYZE both_k, outer_k;
+SELECT compare('SELECT (SELECT x FROM (SELECT o.k AS x, t.k FROM both_k t UNION ALL SELECT t.k, t.k FROM both_k t) y WHERE y.k = o.k LIMIT 1) FROM outer_k o');
+SELECT compare('SELECT o.k, y.* FROM outer_k o, LATERAL (SELECT o.k AS x, t.k FROM both_k t UNION ALL SELECT p.k, p.k FROM outer_k p WHERE p.k < 10) y WHERE y.k = o.k');
+SELECT compare('SELECT o.k, y.* FROM outer_k o, LATERAL (SELECT o.k + 1 AS x, t.k FROM both_k t UNION ALL SELECT t.k, t.k FROM both_k t) y WHERE y.k = (o.k + 1) * 2');
+-- the key of an index that is scanned only if another one finds rows
+CREATE TABLE combined AS SELECT n AS k, n % 60 AS a, n % 50 AS b FROM generate_series(10, 20000, 10) n;
+CREATE INDEX combined_a ON combined (a);
+CREATE INDEX combined_b ON combined (b);
+CREATE INDEX combined_filter ON combined USING bloomfilter (b);
+VACUUM ANALYZE combined;
+SET enable_indexscan = off;
+SET enable_indexonlyscan = off;
+SELECT compare('SELECT o.k FROM outer_k o JOIN combined t ON t.a = o.a AND t.b = 10 / o.z');
+RESET enable_indexscan;
+RESET enable_indexonlyscan;
+
 -- keys that turn out to exist switch the filter off; it is tried again later
 SET enable_hashjoin = off;
 SET enable_mergejoin = off;

@@ -63,20 +63,24 @@ check_link(FpChain *chain, BlockNumber from, BlockNumber block)
 
 /*
  * Return the page that a link leads to, locked.  Block `from` has the link, or had it before pages
- * between them were freed.  It is locked, so that the page is of the right kind; the metapage is where
- * the free pages begin.
+ * between them were freed.  The page keeps its kind meanwhile: `from` is locked, or is a posting page
+ * and the caller is VACUUM, which alone frees those.  For free pages, `from` is the metapage.
  *
  * The kind is looked at before the page is locked, because a damaged link could lead to a page that
- * this process has locked.  Those are of other kinds than the page is, except for `from`.
+ * this process has locked.  Those are of other kinds than the page is, except for `from`.  On a
+ * standby, recovery zeroes a page before it restores an image of it, with only that page locked:
+ * a reader that sees kind 0 waits for the lock.
  */
 Buffer
 fp_follow(FpChain *chain, BlockNumber from, BlockNumber block, FpKind kind, int lock)
 {
 	Buffer		buffer;
+	uint8		found;
 
 	check_link(chain, from, block);
 	buffer = ReadBufferExtended(chain->index, MAIN_FORKNUM, block, RBM_NORMAL, chain->strategy);
-	if (fp_header(BufferGetPage(buffer))->kind != kind)
+	found = ((volatile FpPage *) fp_header(BufferGetPage(buffer)))->kind;
+	if (found != kind && !(found == 0 && lock == BUFFER_LOCK_SHARE))
 		index_damaged(chain->index, block, "It is not a page of the kind that is expected there.");
 	LockBuffer(buffer, lock);
 	fp_check_page(chain->index, buffer, kind);

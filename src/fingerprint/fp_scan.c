@@ -50,7 +50,8 @@ typedef struct FpScan
 	int			n_links;
 	int			room_for_links;
 
-	/* rows that were returned; kept if there are chains to read */
+	/* rows that were returned; kept by plain scans if there are chains to read */
+	bool		keep;
 	ItemPointerData *returned;
 	int64		n_returned;
 	int64		room_for_returned;
@@ -238,16 +239,19 @@ collect_bucket(FpScan *scan, Relation index)
 static void
 restart(FpScan *scan, Relation index)
 {
-	qsort(scan->returned, scan->n_returned, sizeof(ItemPointerData), compare_rows);
+	if (scan->n_returned > 0)
+		qsort(scan->returned, scan->n_returned, sizeof(ItemPointerData), compare_rows);
 	scan->n_sorted = scan->n_returned;
 	scan->n_links = 0;
 	collect_bucket(scan, index);
 }
 
-/* Remember the rows that were returned, before others take their place. */
+/* Remember the rows that were returned, before others take their place.  A bitmap does not need that. */
 static void
 remember_returned(FpScan *scan)
 {
+	if (!scan->keep)
+		return;
 	if (scan->n_returned + scan->n_rows > scan->room_for_returned)
 	{
 		scan->room_for_returned = Max(scan->room_for_returned * 2, scan->n_returned + scan->n_rows);
@@ -380,6 +384,7 @@ fp_gettuple(IndexScanDesc desc, ScanDirection direction)
 {
 	FpScan	   *scan = desc->opaque;
 
+	scan->keep = true;
 	if (!scan->started && !start(desc))
 		return false;
 	if (scan->next_row == scan->n_rows && !collect_more(desc))
@@ -409,6 +414,7 @@ fp_getbitmap(IndexScanDesc desc, TIDBitmap *bitmap)
 	FpScan	   *scan = desc->opaque;
 	int64		rows = 0;
 
+	scan->keep = false;
 	if (!start(desc))
 		return 0;
 	do

@@ -67,7 +67,7 @@ index_is_filter(Oid index)
 		ReleaseSysCache(tuple);
 	}
 	return OidIsValid(method) &&
-		(method == get_index_am_oid("bloomfilter", false) || method == get_index_am_oid("fingerprint", false));
+		(method == get_index_am_oid("bloomfilter", true) || method == get_index_am_oid("fingerprint", true));
 }
 
 /*

@@ -115,9 +115,18 @@ condition_of_clause(PlannerInfo *root, IndexClause *clause)
 		condition : NULL;
 }
 
-/* Add the matches of an index path. */
+/* Is a key evaluated without a function that could raise an error? */
+static bool
+key_is_plain(Node *key)
+{
+	while (IsA(key, RelabelType))
+		key = (Node *) ((RelabelType *) key)->arg;
+	return IsA(key, Var) || IsA(key, Param);
+}
+
+/* Add the matches of an index path, or only those with plain keys. */
 static List *
-add_matches(PlannerInfo *root, List *matches, IndexPath *path)
+add_matches(PlannerInfo *root, List *matches, IndexPath *path, bool any_key)
 {
 	ListCell   *cell;
 	ListCell   *filter_cell;
@@ -127,7 +136,7 @@ add_matches(PlannerInfo *root, List *matches, IndexPath *path)
 		IndexClause *clause = lfirst_node(IndexClause, cell);
 		OpExpr	   *condition = condition_of_clause(root, clause);
 
-		if (condition == NULL)
+		if (condition == NULL || !(any_key || key_is_plain(lsecond(condition->args))))
 			continue;
 		foreach(filter_cell, path->indexinfo->rel->indexlist)
 		{
@@ -145,7 +154,11 @@ add_matches(PlannerInfo *root, List *matches, IndexPath *path)
 	return matches;
 }
 
-/* Return all matches of a path.  A path that scans a filter itself has none. */
+/*
+ * Return all matches of a path.  A path that scans a filter itself has none.  Of several
+ * indexes that are combined, those after the first may not be scanned, and their keys not
+ * evaluated, if the first finds no row; so their keys count only if they are just parameters.
+ */
 List *
 lookup_matches(PlannerInfo *root, Path *path)
 {
@@ -166,7 +179,7 @@ lookup_matches(PlannerInfo *root, Path *path)
 			continue;
 		if (lookup_is_filter(part->indexinfo))
 			return NIL;
-		matches = add_matches(root, matches, part);
+		matches = add_matches(root, matches, part, cell == list_head(parts));
 	}
 	return matches;
 }

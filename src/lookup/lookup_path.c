@@ -261,6 +261,8 @@ static bool
 draft_path(PlannerInfo *root, Path *path, Draft *draft)
 {
 	memset(draft, 0, sizeof(*draft));
+	if (bf_path_is_disabled(path) || lookup_is_secured(root, path->parent->relid))
+		return false;
 	if (IsA(path, AppendPath))
 	{
 		if (!can_replace_append(root, (AppendPath *) path))
@@ -273,8 +275,7 @@ draft_path(PlannerInfo *root, Path *path, Draft *draft)
 			return false;
 		add_child(root, draft, path);
 	}
-	return draft->n_filters > 0 && draft->share.estimate != LOOKUP_FEW && !bf_path_is_disabled(path) &&
-		!lookup_is_secured(root, path->parent->relid);
+	return draft->n_filters > 0 && draft->share.estimate != LOOKUP_FEW;
 }
 
 /* ----------------------------------------------------------------
@@ -295,7 +296,7 @@ insert_path(RelOptInfo *rel, Path *path)
 {
 	int			place = 0;
 
-	while (place < list_length(rel->pathlist) &&
+	while (place < list_length(rel->pathlist) && !bf_path_is_disabled((Path *) list_nth(rel->pathlist, place)) &&
 		   ((Path *) list_nth(rel->pathlist, place))->total_cost <= path->total_cost)
 		place++;
 	rel->pathlist = list_insert_nth(rel->pathlist, place, path);

@@ -75,7 +75,13 @@ find_key(Plan *plan, List *match)
 	}
 }
 
-/* Return the target list of the rows that the children return, with the columns of this table. */
+/*
+ * Return the target list of the rows that the children return, with the columns of this table.
+ *
+ * A value without columns, such as one of an outer query, is hidden: the node computes it
+ * itself.  Otherwise a key that contains the same expression would be computed from a row
+ * that has not been read yet.
+ */
 static List *
 returned_columns(List *children, List *columns)
 {
@@ -83,7 +89,18 @@ returned_columns(List *children, List *columns)
 	ListCell   *cell;
 
 	if (list_length(children) == 1)
-		return bf_copy_object(((Plan *) linitial(children))->targetlist);
+	{
+		result = bf_copy_object(((Plan *) linitial(children))->targetlist);
+		foreach(cell, result)
+		{
+			TargetEntry *entry = lfirst_node(TargetEntry, cell);
+			Node	   *value = (Node *) entry->expr;
+
+			if (!contain_var_clause(value) && !contain_volatile_functions(value))
+				entry->expr = (Expr *) makeNullConst(exprType(value), exprTypmod(value), exprCollation(value));
+		}
+		return result;
+	}
 	foreach(cell, columns)
 		result = lappend(result, makeTargetEntry(bf_copy_object(lfirst(cell)), (AttrNumber) (list_length(result) + 1), NULL, false));
 	return result;

@@ -21,6 +21,7 @@
 #include "access/htup_details.h"
 #include "access/relation.h"
 #include "access/tableam.h"
+#include "access/xlog.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_statistic.h"
 #include "nodes/nodeFuncs.h"
@@ -257,7 +258,7 @@ sample_keys(Keys *keys, Source *source)
 	table = try_relation_open(source->table->relid, NoLock);
 	if (table == NULL)
 		return;
-	if (!RELATION_IS_OTHER_TEMP(table))
+	if (!RELATION_IS_OTHER_TEMP(table) && !(RecoveryInProgress() && !RelationIsPermanent(table)))
 	{
 		bool		stored = table->rd_rel->relkind == RELKIND_RELATION || table->rd_rel->relkind == RELKIND_MATVIEW;
 		BlockNumber pages;
@@ -400,6 +401,8 @@ typedef struct Sample
 {
 	PlannerInfo *root;
 	Index		table;			/* the topmost parent */
+	char	   *column;			/* of it or its partitions; NULL for an
+								 * expression */
 	OpExpr	   *condition;
 	LookupShare share;
 } Sample;
@@ -446,21 +449,25 @@ lookup_share(PlannerInfo *root, RelOptInfo *rel, const LookupMatch *match)
 {
 	Samples    *samples = samples_of_query(root);
 	Index		table = lookup_topmost_parent(root, rel->relid);
+	char	   *column = NULL;
 	MemoryContext caller;
 	MemoryContext scratch;
 	Sample	   *sample;
 	ListCell   *cell;
 
+	if (match->filter->indexkeys[0] > 0)
+		column = get_attname(planner_rt_fetch(rel->relid, root)->relid, (AttrNumber) match->filter->indexkeys[0], false);
 	foreach(cell, samples->samples)
 	{
 		sample = lfirst(cell);
 		if (sample->root == root && sample->table == table && sample->condition->opno == match->condition->opno &&
+			(column == NULL ? sample->column == NULL : sample->column != NULL && strcmp(column, sample->column) == 0) &&
 			equal(lsecond(sample->condition->args), lsecond(match->condition->args)))
 			return sample->share;
 	}
 	caller = MemoryContextSwitchTo(root->planner_cxt);
 	sample = palloc(sizeof(Sample));
-	*sample = (Sample) {root, table, bf_copy_object(match->condition)};
+	*sample = (Sample) {root, table, column == NULL ? NULL : pstrdup(column), bf_copy_object(match->condition)};
 	scratch = AllocSetContextCreate(caller, "bloomfilter lookup sample", ALLOCSET_SMALL_SIZES);
 	MemoryContextSwitchTo(scratch);
 	sample->share = sample_share(root, rel, match);
