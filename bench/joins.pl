@@ -191,6 +191,87 @@ sub star
 }
 
 # ------------------------------------------------------------------
+# Partitions and pages that are not read; statements that change rows
+# ------------------------------------------------------------------
+
+my $SKIP_GROUP = 'skipping';
+
+# Five years of rows in the order of the date, partitioned by month, and in one table with a BRIN index.
+sub skip_load
+{
+	my $rows = join_rows(8_000_000, 100_000);
+
+	query("CREATE UNLOGGED TABLE joins.calendar AS SELECT d::date AS day, extract(year FROM d)::int AS year, extract(quarter FROM d)::int AS quarter
+		     FROM generate_series(timestamp '2020-01-01', '2024-12-31', '1 day') d;
+		   CREATE UNLOGGED TABLE joins.events (day date NOT NULL, v int NOT NULL, note text);
+		   INSERT INTO joins.events SELECT date '2020-01-01' + (n * 1827 / $rows)::int, n % 1000, 'note ' || n FROM generate_series(0, $rows - 1::bigint) n;
+		   CREATE INDEX events_day ON joins.events USING brin (day) WITH (pages_per_range = 64);
+		   CREATE TABLE joins.by_month (day date NOT NULL, v int NOT NULL, note text) PARTITION BY RANGE (day);
+		   DO \$\$ BEGIN
+		     FOR i IN 0 .. 59 LOOP
+		       EXECUTE format('CREATE UNLOGGED TABLE joins.by_month_%s PARTITION OF joins.by_month FOR VALUES FROM (%L) TO (%L)', i, date '2020-01-01' + i * interval '1 month', date '2020-01-01' + (i + 1) * interval '1 month');
+		     END LOOP;
+		   END \$\$;
+		   INSERT INTO joins.by_month SELECT * FROM joins.events");
+	query("VACUUM (FREEZE, ANALYZE) joins.$_") for 'calendar', 'events', 'by_month';
+	return;
+}
+
+# A statement that changes rows, rolled back; returns milliseconds.
+sub changing_time
+{
+	my ($settings, $sql) = @_;
+	my $time = (run_once({ settings => "$settings; BEGIN", sql => $sql }))[0];
+
+	query('VACUUM joins.events');
+	return $time;
+}
+
+sub skipping
+{
+	my $hash = 'SET enable_nestloop = off; SET enable_mergejoin = off';
+	my $quarter = 'year = 2023 AND quarter = 2';
+	my $three = '(year, quarter) IN (VALUES (2020, 3), (2022, 1), (2024, 4))';
+	my @cases;
+	my @changes = (
+		[ 'UPDATE of three days', "UPDATE events e SET v = v + 1 FROM calendar c WHERE e.day = c.day AND c.year = 2023 AND extract(doy FROM c.day) BETWEEN 100 AND 102", 12 ],
+		[ 'MERGE of a month', "MERGE INTO events e USING (SELECT * FROM calendar WHERE year = 2023 AND extract(month FROM day) = 5) c ON e.day = c.day WHEN MATCHED AND e.v < 5 THEN UPDATE SET v = 0 WHEN NOT MATCHED THEN INSERT VALUES (c.day, 0)", 1.8 ]);
+
+	skip_load();
+	for my $table ([ 'partitions', 'by_month' ], [ 'BRIN', 'events' ])
+	{
+		for my $keys ([ 'a quarter', $quarter, 8, 5 ], [ 'three quarters', $three, 3, 0 ])
+		{
+			for my $workers ([ '', 'SELECT', $keys->[2] ], [ ', 2 workers', $WORKERS, $keys->[3] ])
+			{
+				my $name = "$table->[0], $keys->[0]$workers->[0]";
+				my $sql = "SELECT count(*), sum(v) FROM $table->[1] JOIN calendar USING (day) WHERE $keys->[1]";
+
+				push @cases, join_case($SKIP_GROUP, "$name, off", sql => $sql, settings => "$OFF; $hash; $workers->[1]");
+				push @cases, join_case($SKIP_GROUP, $name, sql => $sql, settings => "$ON; $hash; $workers->[1]", peer => "$name, off", least => $workers->[2]);
+			}
+		}
+	}
+	join_measure(@cases);
+	for my $change (@changes)
+	{
+		my ($name, $sql, $goal) = @$change;
+		my ($off, $on) = (join_case($SKIP_GROUP, "$name, off"), join_case($SKIP_GROUP, $name, peer => "$name, off", least => $goal));
+		my ($rows_off, $rows_on) = map { query("$_; $hash; EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) $sql; ROLLBACK") =~ /Hash \w*\s*Join \(actual rows=([\d.]+)/ } "$OFF; BEGIN", "$ON; BEGIN";
+
+		die "$name: different rows\n" if $rows_off != $rows_on;
+		query('VACUUM joins.events');
+		for my $round (1 .. $rounds)
+		{
+			$progress->("$SKIP_GROUP: $name, round $round");
+			push @{ $off->{values} }, changing_time("$OFF; $hash", $sql);
+			push @{ $on->{values} }, changing_time("$ON; $hash", $sql);
+		}
+	}
+	return;
+}
+
+# ------------------------------------------------------------------
 # Filters that discard too little
 # ------------------------------------------------------------------
 
@@ -325,7 +406,7 @@ sub joins_cases
 	(my $options, $progress) = @_;
 	($scale, $only) = @{$options}{ 'scale', 'only' };
 	$rounds = $options->{rounds} + 2;
-	my @parts = ([ \&join_forms, $FORMS_GROUP ], [ \&star, map { $_->[0] } @STAR_GROUPS ], [ \&useless, $USELESS_GROUP ]);
+	my @parts = ([ \&join_forms, $FORMS_GROUP ], [ \&star, map { $_->[0] } @STAR_GROUPS ], [ \&skipping, $SKIP_GROUP ], [ \&useless, $USELESS_GROUP ]);
 
 	@parts = grep { my (undef, @groups) = @$_; join_wanted(@groups) } @parts;
 	return unless @parts;

@@ -19,6 +19,7 @@ require './bench/index.pl';	# indexes
 require './bench/fingerprint.pl';	# fingerprint indexes
 require './bench/joins.pl';	# filters in hash joins
 require './bench/lookups.pl';	# filters before lookups
+require './bench/kits.pl';	# SSB, TPC-H and TPC-DS
 require './bench/recipes.pl';	# the pages in docs/recipes
 require './bench/charts.pl';	# figures of the charts and of docs/theory.md
 
@@ -26,7 +27,7 @@ my %option = (scale => 1, rounds => 3, only => '.');
 while (@ARGV)
 {
 	my $name = shift @ARGV;
-	die "unknown option $name\n" unless $name =~ /^--(scale|rounds|only)$/ && @ARGV;
+	die "unknown option $name\n" unless $name =~ /^--(scale|rounds|only|kit)$/ && @ARGV;
 	$option{$1} = shift @ARGV;
 }
 my $OUT = $ENV{BENCH_OUT} or die "BENCH_OUT is not set\n";
@@ -413,7 +414,7 @@ sub main
 	my $date = strftime('%Y-%m-%d', gmtime) . "-pg$major" . ($option{only} eq '.' ? '' : '-' . ($option{only} =~ s/\W+/-/gr =~ s/^-|-$//gr));
 
 	# load data only for the selected groups
-	@cases = cases();
+	@cases = $option{kit} ? () : cases();
 	if (@cases || 'costs' =~ /$option{only}/)
 	{
 		print STDERR "loading $KEYS keys, $FACTS facts, $STORED filters ...\n";
@@ -449,6 +450,7 @@ sub main
 			$case->{peak} = peak_memory($case->{sql}) - $base;
 		}
 	}
+	push @cases, kits_cases(\%option, sub { printf STDERR "\r%5ds passed  %-60.60s", time - $started, "@_"; }) if $option{kit};
 	push @cases, index_cases(\%option, sub { printf STDERR "\r%5ds passed  %-60.60s", time - $started, "index, @_"; });
 	push @cases, fingerprint_cases(\%option, sub { printf STDERR "\r%5ds passed  %-60.60s", time - $started, "fingerprint, @_"; });
 	push @cases, joins_cases(\%option, sub { printf STDERR "\r%5ds passed  %-60.60s", time - $started, "@_"; });

@@ -236,3 +236,21 @@ SELECT parallel_hash, leader, (in_parallel(parallel_hash, leader, query)).*
 FROM (VALUES ('on', 'on'), ('on', 'off'), ('off', 'on'), ('off', 'off')) v (parallel_hash, leader),
   (VALUES ('SELECT f.id FROM facts f JOIN dim d USING (i4) WHERE d.id BETWEEN 1000 AND 1100'), ('SELECT f.id FROM facts f JOIN dim d USING (i8) WHERE d.id IN (10, 1500, 2990)'),
           ('SELECT p.id FROM ranges p JOIN keys USING (k) WHERE keys.k IN (5, 1500)')) x (query) ORDER BY query, parallel_hash, leader;
+SET max_parallel_workers_per_gather = 0;
+
+-- A BRIN operator class, or a partition key, with the reverse order
+CREATE OPERATOR FAMILY reversed_family USING brin;
+CREATE OPERATOR CLASS reversed_ops FOR TYPE int USING brin FAMILY reversed_family AS
+  OPERATOR 1 >, OPERATOR 2 >=, OPERATOR 3 =, OPERATOR 4 <=, OPERATOR 5 <, FUNCTION 1 brin_minmax_opcinfo(internal), FUNCTION 2 brin_minmax_add_value(internal, internal, internal, internal),
+  FUNCTION 3 brin_minmax_consistent(internal, internal, internal), FUNCTION 4 brin_minmax_union(internal, internal, internal);
+CREATE FUNCTION reversed_compare(int, int) RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT btint4cmp($2, $1)';
+CREATE OPERATOR CLASS reversed_order FOR TYPE int USING btree AS OPERATOR 1 >, OPERATOR 2 >=, OPERATOR 3 =, OPERATOR 4 <=, OPERATOR 5 <, FUNCTION 1 reversed_compare(int, int);
+CREATE TABLE backward AS SELECT id, i4 AS k, filler FROM facts WHERE id <= 3000;
+CREATE INDEX ON backward USING brin (k reversed_ops) WITH (pages_per_range = 16);
+CREATE TABLE backward_parts (id int, k int) PARTITION BY RANGE (k reversed_order);
+CREATE TABLE backward_parts_1 PARTITION OF backward_parts FOR VALUES FROM (4000) TO (1000);
+CREATE TABLE backward_parts_2 PARTITION OF backward_parts FOR VALUES FROM (1000) TO (-10);
+INSERT INTO backward_parts SELECT id, k FROM backward WHERE k < 4000;
+VACUUM ANALYZE backward, backward_parts;
+SELECT compare(query), (skipped(query)).* FROM (VALUES ('SELECT b.id FROM backward b JOIN dim d ON b.k = d.i4 WHERE d.id BETWEEN 1000 AND 1100'),
+  ('SELECT b.id FROM backward_parts b JOIN dim d ON b.k = d.i4 WHERE d.id BETWEEN 1000 AND 1100')) x (query);

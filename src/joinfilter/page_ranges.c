@@ -31,6 +31,7 @@
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
+#include "utils/typcache.h"
 
 #include "page_ranges.h"
 
@@ -99,14 +100,18 @@ restrict_to_type(JoinKeyRange *range, Oid type)
 	return range->low <= range->high;
 }
 
-/* Make the search condition that a column is at least, or at most, a number. */
+/*
+ * Make the search condition that a column is at least, or at most, a number.  Returns false if the
+ * index has another order than integers.
+ */
 static bool
 make_search_key(ScanKey key, Relation index, StrategyNumber strategy, int64 number)
 {
 	Oid			type = index->rd_opcintype[0];
 	Oid			operator = get_opfamily_member(index->rd_opfamily[0], type, type, strategy);
 
-	if (!OidIsValid(operator))
+	if (!OidIsValid(operator) ||
+		get_op_opfamily_strategy(operator, lookup_type_cache(type, TYPECACHE_BTREE_OPFAMILY)->btree_opf) != strategy)
 		return false;
 	ScanKeyEntryInitialize(key, 0, 1, strategy, type, InvalidOid, get_opcode(operator), datum_of(type, number));
 	return true;

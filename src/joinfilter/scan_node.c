@@ -281,7 +281,7 @@ begin_scan(ScanNodeState *state)
 
 	if (node->ss_currentScanDesc == NULL)
 		node->ss_currentScanDesc = bf_table_beginscan(node->ss_currentRelation, node->ps.state->es_snapshot);
-	if (state->has_index && state->wanted.scan == NULL)
+	if (state->has_index && state->wanted.scan != (HeapScanDesc) node->ss_currentScanDesc)
 		heap_leave_out((HeapScanDesc) node->ss_currentScanDesc, &state->wanted);
 	return (HeapScanDesc) node->ss_currentScanDesc;
 }
