@@ -89,7 +89,7 @@ xxhash:
 
 UNIT_CFLAGS = -std=gnu11 -O2 -g -DUSE_ASSERT_CHECKING $(SAME_FLOATS) -Wall -Wextra -Werror
 
-test/unit/core_test: test/unit/core_test.c test/host.h test/operations.h $(CORE:.o=.c) $(HEADERS_ALL)
+test/unit/core_test: test/unit/core_test.c test/unit/host.h test/unit/operations.h $(CORE:.o=.c) $(HEADERS_ALL)
 	$(CC) $(UNIT_CFLAGS) $(EXTRA_CFLAGS) -o $@ $< $(CORE:.o=.c) -lm $(EXTRA_LDFLAGS)
 
 # What of the fingerprint index can be tested without a server: the linker drops the rest.

@@ -2,7 +2,7 @@
  * test.mjs FOLDER [TEST...]
  *		Use docs/filter.html in Chromium, and compare its results with the server's.
  *
- * test/page runs this with a throwaway server.  FOLDER contains expected.jsonl, the
+ * test/docs/page runs this with a throwaway server.  FOLDER contains expected.jsonl, the
  * output of test.sql, and one filter in files of several forms.
  * TESTs are names of functions below; the default is all of them.
  */

@@ -29,7 +29,7 @@ static int	failed = 0;
 		} \
 	} while (0)
 
-#include "../operations.h"
+#include "operations.h"
 
 #define SEED	UINT64_C(20261116)
 

@@ -1,4 +1,4 @@
-# test/stops.sh NAME PORT
+# test/index/stops.sh NAME PORT
 #
 # For tests whose server stops at a place that they choose: sourced, inside of ./script/cluster.
 # Builds the library once more, with settings that name the place where the server stops and how often

@@ -1,5 +1,5 @@
 #!/usr/bin/perl
-# test/docs.pl [--accept] [--citus] FILE.md...
+# test/docs/examples.pl [--accept] [--citus] FILE.md...
 #
 # Runs the examples of the documentation.  Every block marked ```sql is executed; psql
 # must print the ```text block that follows it immediately, if any.  The blocks of a file

@@ -1,5 +1,5 @@
 #!/usr/bin/perl
-# test/meta.pl [META.json]
+# test/packages/meta.pl [META.json]
 #
 # Validates META.json by the rules of the PGXN Meta Spec 1.0.0 (https://pgxn.org/spec/)
 # that apply to a single extension, and checks that the files that it names exist.
