@@ -1,6 +1,6 @@
 /*
  * teststop.h
- *		Stopping the server between two steps, for test/index_crash.
+ *		Stopping the server between two steps, for test/index/crash and fingerprint_crash.
  *
  * This exists only if the library is compiled with -DBFINDEX_TEST_STOPS.  The setting
  * bloomfilter.test_stop then names the place where the whole server stops at once, after

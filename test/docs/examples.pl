@@ -7,7 +7,7 @@
 # a ```text block must not raise an error.
 #
 # Blocks marked ```sql citus are skipped.  With --citus only they are run, in the current
-# database; see test/citus.
+# database; see test/format/citus.
 #
 # Every function for users must occur in an example of the reference.
 #
