@@ -261,7 +261,7 @@ static bool
 draft_path(PlannerInfo *root, Path *path, Draft *draft)
 {
 	memset(draft, 0, sizeof(*draft));
-	if (bf_path_is_disabled(path) || lookup_is_secured(root, path->parent->relid))
+	if (!IS_SIMPLE_REL(path->parent) || bf_path_is_disabled(path) || lookup_is_secured(root, path->parent->relid))
 		return false;
 	if (IsA(path, AppendPath))
 	{
