@@ -53,9 +53,8 @@ find_key(Plan *plan, List *match)
 		case T_BitmapAnd:
 			foreach(cell, ((BitmapAnd *) plan)->bitmapplans)
 			{
-				key = find_key(lfirst(cell), match);
-				if (key != NULL)
-					break;
+				if (key == NULL)
+					key = find_key(lfirst(cell), match);
 			}
 			return key;
 		case T_IndexScan:
