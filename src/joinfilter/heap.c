@@ -98,7 +98,7 @@ heap_skip_rest(HeapScanDesc scan)
 
 /* Called by the read stream.  It runs ahead of the scan: pages can be found to be left out when they are already read. */
 static BlockNumber
-next_block_of_stream(ReadStream *stream, void *context, void *unused)
+next_block_of_stream(ReadStream * stream, void *context, void *unused)
 {
 	HeapPages  *pages = context;
 	HeapScanDesc scan = pages->scan;

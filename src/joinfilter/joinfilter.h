@@ -194,6 +194,7 @@ extern void join_shared_add(JoinFilterShared *shared, JoinFilterBuild *local, ui
 extern void join_shared_finish(JoinFilterShared *shared, const JoinFilterBuild *local);
 extern JoinFilter *join_shared_attach(JoinFilterShared *shared, MemoryContext context);
 extern void join_shared_open(JoinFilter *filter);
+
 /* key_range.c */
 #define JOIN_MOST_RANGES	16
 
@@ -300,8 +301,8 @@ typedef struct JoinProbeState
 	int			n_bounds;
 	JoinKeyRange *bounds;		/* of the only key in this partition, or NULL */
 	Oid			ranges_index;
-	bool		decided;		/* was the filter compared with the bounds
-								 * and the index? */
+	bool		decided;		/* was the filter compared with the bounds and
+								 * the index? */
 } JoinProbeState;
 
 extern void joinfilter_init(void);
