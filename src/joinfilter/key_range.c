@@ -9,6 +9,7 @@
  */
 #include "../compat.h"
 
+#include "miscadmin.h"
 #include "port/pg_bitutils.h"
 
 #include "joinfilter.h"
@@ -16,11 +17,11 @@
 /* Gaps between keys are looked for in at most this many steps. */
 #define MOST_STEPS	65536
 
-/* Find the least key that is not less than an integer between the smallest and the largest key. */
+/* Find the least key between two integers, which are not beyond the smallest and the largest key. */
 static bool
-next_key(const JoinFilter *filter, int64 from, int64 *key)
+next_key(const JoinFilter *filter, int64 from, int64 to, int64 *key)
 {
-	uint64		left = (uint64) filter->high - (uint64) from;
+	uint64		left = (uint64) to - (uint64) from;
 
 	if (filter->sorted != NULL)
 	{
@@ -36,9 +37,10 @@ next_key(const JoinFilter *filter, int64 from, int64 *key)
 			else
 				end = middle;
 		}
-		if (first < filter->keys)
-			*key = filter->sorted[first];
-		return first < filter->keys;
+		if (first == filter->keys || filter->sorted[first] > to)
+			return false;
+		*key = filter->sorted[first];
+		return true;
 	}
 	if (filter->kind != JOIN_FILTER_BITMAP)
 	{
@@ -75,7 +77,7 @@ join_filter_has_between(JoinFilter *filter, int64 low, int64 high)
 		return true;
 	low = Max(low, filter->low);
 	high = Min(high, filter->high);
-	return low <= high && next_key(filter, low, &key) && key <= high;
+	return low <= high && next_key(filter, low, high, &key);
 }
 
 /* Keep a gap between keys if it is among the n largest. */
@@ -121,6 +123,12 @@ join_filter_ranges(JoinFilter *filter, JoinKeyRange *ranges, int n)
 		return 0;
 	if (!filter->is_integer)
 		return -1;
+	ranges[0] = (JoinKeyRange) {filter->low, filter->high};
+
+	/* a bitmap of residues has short gaps, which do not pay to be searched for in a wide range */
+	if (filter->kind == JOIN_FILTER_BITMAP && filter->mask != PG_UINT64_MAX &&
+		((uint64) filter->high - (uint64) filter->low) / 16 > filter->mask)
+		return 1;
 	step = ((uint64) filter->high - (uint64) filter->low) / MOST_STEPS;
 	key = filter->low;
 	while ((uint64) filter->high - (uint64) key > step)
@@ -128,13 +136,13 @@ join_filter_ranges(JoinFilter *filter, JoinKeyRange *ranges, int n)
 		int64		end = (int64) ((uint64) key + step);
 		int64		next;
 
-		if (!next_key(filter, end + 1, &next))
+		CHECK_FOR_INTERRUPTS();
+		if (!next_key(filter, end + 1, filter->high, &next))
 			break;
 		if (next > end + 1)
 			keep_gap(gaps, &count, n - 1, (JoinKeyRange) {end + 1, next - 1});
 		key = next;
 	}
-	ranges[0].low = filter->low;
 	for (int i = 0; i < count; i++)
 	{
 		ranges[i].high = gaps[i].low - 1;

@@ -38,19 +38,20 @@
 /* Searches per page of a page range: all searches together cost about 2% of reading the table. */
 #define PAGES_PER_SEARCH	8
 
-/* Can an index tell which pages contain integers of a column? */
+/*
+ * Can an index tell which pages contain integers of a column?  Indexes of minmax-multi cannot:
+ * when summarize_range() forms the summary anew after union_tuples(), the server loses values
+ * that other sessions have added to it meanwhile.
+ */
 static bool
 is_usable(Relation index, AttrNumber column)
 {
-	Oid			info;
-
 	if (index->rd_rel->relam != BRIN_AM_OID || !index->rd_index->indisvalid || index->rd_index->indnatts != 1 ||
 		index->rd_index->indkey.values[0] != column || RelationGetIndexPredicate(index) != NIL)
 		return false;
 	if (join_integer_bytes(index->rd_opcintype[0]) == 0)
 		return false;
-	info = index_getprocid(index, 1, BRIN_PROCNUM_OPCINFO);
-	return info == F_BRIN_MINMAX_OPCINFO || info == F_BRIN_MINMAX_MULTI_OPCINFO;
+	return index_getprocid(index, 1, BRIN_PROCNUM_OPCINFO) == F_BRIN_MINMAX_OPCINFO;
 }
 
 /* Find a BRIN index of a column, while planning. */
@@ -144,7 +145,6 @@ search(Relation index, IndexScanDesc scan, JoinKeyRange range, HeapPages *pages)
 	return true;
 }
 
-#if BF_BRIN_ALLOWS_HOT
 /* Add the pages that are not all-visible to those to be read. */
 static void
 add_changed(Relation table, HeapPages *pages)
@@ -161,7 +161,17 @@ add_changed(Relation table, HeapPages *pages)
 	if (BufferIsValid(map))
 		ReleaseBuffer(map);
 }
-#endif
+
+/*
+ * Can a summary lack rows that the snapshot sees?  The server leaves out rows that are dead to all
+ * of its own snapshots, but not to those of a standby, which it does not know.  From 16 on it also
+ * leaves out recently dead versions of rows.
+ */
+static bool
+summary_may_lack_rows(Snapshot snapshot)
+{
+	return BF_BRIN_ALLOWS_HOT || snapshot->takenDuringRecovery;
+}
 
 /* May a snapshot use the index?  Those from before its creation may see rows that it lacks. */
 static bool
@@ -187,10 +197,8 @@ search_all(Relation table, Relation index, JoinFilter *filter, Snapshot snapshot
 	for (int i = 0; i < n && searched; i++)
 		searched = search(index, scan, ranges[i], pages);
 	index_endscan(scan);
-#if BF_BRIN_ALLOWS_HOT
-	if (searched)
+	if (searched && summary_may_lack_rows(snapshot))
 		add_changed(table, pages);
-#endif
 	return searched;
 }
 
