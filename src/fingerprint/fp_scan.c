@@ -50,7 +50,7 @@ typedef struct FpScan
 	int			n_links;
 	int			room_for_links;
 
-	/* rows that were returned; kept by plain scans if there are chains to read */
+	/* rows that a plain scan with chains to read has returned */
 	bool		keep;
 	ItemPointerData *returned;
 	int64		n_returned;

@@ -125,7 +125,7 @@ join_filter_ranges(JoinFilter *filter, JoinKeyRange *ranges, int n)
 		return -1;
 	ranges[0] = (JoinKeyRange) {filter->low, filter->high};
 
-	/* a bitmap of residues has short gaps, which do not pay to be searched for in a wide range */
+	/* the gaps of a bitmap of residues are short in a wide range */
 	if (filter->kind == JOIN_FILTER_BITMAP && filter->mask != PG_UINT64_MAX &&
 		((uint64) filter->high - (uint64) filter->low) / 16 > filter->mask)
 		return 1;
