@@ -1,0 +1,388 @@
+/*
+ * filterset_table.c
+ *		The definition of a filter set, read from its table, and its statements.
+ *
+ * Definitions and prepared statements are kept for the session.  A relcache invalidation
+ * makes the next call read the definition again.  If it is the same, as after VACUUM or
+ * ANALYZE, everything is kept.  If not, it is replaced, and freed at the end of the
+ * transaction: a trigger on the table can call these functions while a statement of the
+ * old definition runs.  So is what was kept for a table that has been dropped.
+ */
+#include "../compat.h"
+
+#include "access/htup_details.h"
+#include "access/relation.h"
+#include "access/xact.h"
+#include "catalog/pg_language.h"
+#include "catalog/pg_proc.h"
+#include "catalog/pg_type.h"
+#include "common/int.h"
+#include "datatype/timestamp.h"
+#include "storage/lmgr.h"
+#include "utils/builtins.h"
+#include "utils/hsearch.h"
+#include "utils/inval.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/plancache.h"
+#include "utils/rel.h"
+#include "utils/syscache.h"
+#include "utils/timestamp.h"
+
+#include "filterset.h"
+
+/* An entry of the session's hash table. */
+typedef struct KnownSet
+{
+	Oid			relation;		/* hash key */
+	bool		valid;			/* no invalidation since it was read */
+	FilterSet  *set;
+} KnownSet;
+
+static HTAB *known_sets = NULL;
+
+/* Definitions to be freed at the end of the transaction, linked by FilterSet.next. */
+static FilterSet *replaced_sets = NULL;
+
+static void
+forget_all(void)
+{
+	HASH_SEQ_STATUS status;
+	KnownSet   *known;
+
+	hash_seq_init(&status, known_sets);
+	while ((known = hash_seq_search(&status)) != NULL)
+		known->valid = false;
+}
+
+static void
+forget_relation(Datum arg, Oid relation)
+{
+	KnownSet   *known;
+
+	if (!OidIsValid(relation))
+	{
+		forget_all();
+		return;
+	}
+	known = hash_search(known_sets, &relation, HASH_FIND, NULL);
+	if (known != NULL)
+		known->valid = false;
+}
+
+/* The statements contain the names of schemas, whose changes are no changes of the table. */
+static void
+forget_names(Datum arg, int cache, uint32 hash)
+{
+	forget_all();
+}
+
+static void
+replace_set(FilterSet *set)
+{
+	set->next = replaced_sets;
+	replaced_sets = set;
+}
+
+/* At the end of a transaction no call of these functions is active. */
+static void
+free_replaced_sets(XactEvent event, void *arg)
+{
+	if (event == XACT_EVENT_PRE_COMMIT || event == XACT_EVENT_PARALLEL_PRE_COMMIT || event == XACT_EVENT_PRE_PREPARE)
+		return;
+	while (replaced_sets != NULL)
+	{
+		FilterSet  *set = replaced_sets;
+
+		replaced_sets = set->next;
+		for (int i = 0; i < SET_STATEMENTS; i++)
+		{
+			if (set->plans[i] != NULL)
+				SPI_freeplan(set->plans[i]);
+		}
+		MemoryContextDelete(set->context);
+	}
+}
+
+/* Forget the sets whose tables were dropped. */
+static void
+forget_dropped_sets(void)
+{
+	Oid		   *relations = palloc(sizeof(Oid) * hash_get_num_entries(known_sets));
+	int			n = 0;
+	HASH_SEQ_STATUS status;
+	KnownSet   *known;
+
+	hash_seq_init(&status, known_sets);
+	while ((known = hash_seq_search(&status)) != NULL)
+	{
+		if (!known->valid)
+			relations[n++] = known->relation;
+	}
+	for (int i = 0; i < n; i++)
+	{
+		if (SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relations[i])))
+			continue;
+		known = hash_search(known_sets, &relations[i], HASH_FIND, NULL);
+		replace_set(known->set);
+		(void) hash_search(known_sets, &relations[i], HASH_REMOVE, NULL);
+	}
+	pfree(relations);
+}
+
+/* ----------------------------------------------------------------
+ * The definition
+ * ----------------------------------------------------------------
+ */
+
+/*
+ * Is this one of the functions bloom_set_empty and bloom_set_empty_expiring?  A name is not
+ * enough: anybody who may create functions in the schema can make one of the same name with
+ * other arguments.  Functions in C are made by superusers.
+ */
+static bool
+is_set_function(Oid function)
+{
+	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
+	bool		result = false;
+
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	if (((Form_pg_proc) GETSTRUCT(tuple))->prolang == ClanguageId)
+	{
+		bool		isnull;
+		char	   *symbol = TextDatumGetCString(SysCacheGetAttr(PROCOID, tuple, Anum_pg_proc_prosrc, &isnull));
+
+		result = strcmp(symbol, "bloom_set_empty") == 0 || strcmp(symbol, "bloom_set_empty_expiring") == 0;
+	}
+	ReleaseSysCache(tuple);
+	return result;
+}
+
+/*
+ * The default of the column that holds filters, or NULL if it is not that of a set.  Its
+ * arguments must be literals.  Expressions are not evaluated: they would be run with the
+ * privileges of whoever asks.
+ */
+static FuncExpr *
+find_definition(Relation relation)
+{
+	TupleDesc	desc = RelationGetDescr(relation);
+
+	for (int i = 0; desc->constr != NULL && i < desc->constr->num_defval; i++)
+	{
+		AttrDefault *defval = &desc->constr->defval[i];
+		const char *column = NameStr(TupleDescAttr(desc, defval->adnum - 1)->attname);
+		bool		expires = strcmp(column, "filters") == 0;
+		FuncExpr   *call;
+
+		if (!expires && strcmp(column, "filter") != 0)
+			continue;
+		call = stringToNode(defval->adbin);
+		if (IsA(call, FuncExpr) && is_set_function(call->funcid) &&
+			list_length(call->args) == (expires ? SET_EXPIRY_ARGUMENTS : SET_ARGUMENTS))
+			return call;
+	}
+	return NULL;
+}
+
+static Const *
+constant_argument(const FuncExpr *call, int argument)
+{
+	Node	   *node = list_nth(call->args, argument);
+
+	return IsA(node, Const) && !((Const *) node)->constisnull ? (Const *) node : NULL;
+}
+
+/*
+ * The duration of a step, or 0 if it is not positive or too long.  A month counts as 31
+ * days and a year as 366, so that no key is forgotten early.
+ */
+int64
+set_step_length(const Interval *expiry, int32 steps)
+{
+	int64		days = (int64) (expiry->month / MONTHS_PER_YEAR) * 366 + expiry->month % MONTHS_PER_YEAR * 31 + (int64) expiry->day;
+	int64		length;
+
+	if (pg_mul_s64_overflow(days, USECS_PER_DAY, &length) || pg_add_s64_overflow(length, expiry->time, &length) || length <= 0)
+		return 0;
+	return length / steps + (length % steps != 0);
+}
+
+/* Read the definition.  Returns false if there is none. */
+static bool
+read_definition(FilterSet *set, Relation relation, Oid schema)
+{
+	FuncExpr   *call = find_definition(relation);
+	Const	   *arguments[SET_EXPIRY_ARGUMENTS];
+
+	if (call == NULL)
+		return false;
+	for (int i = 0; i < list_length(call->args); i++)
+	{
+		arguments[i] = constant_argument(call, i);
+		if (arguments[i] == NULL)
+			return false;
+	}
+	set->relation = RelationGetRelid(relation);
+	set->schema = pstrdup(quote_identifier(get_namespace_name(schema)));
+	set->table = quote_qualified_identifier(get_namespace_name(RelationGetNamespace(relation)), RelationGetRelationName(relation));
+	set->slots = DatumGetInt32(arguments[0]->constvalue);
+	set->capacity = DatumGetInt64(arguments[1]->constvalue);
+	set->filter_type = arguments[2]->consttype;
+	set->empty = PG_DETOAST_DATUM_COPY(arguments[2]->constvalue);
+	value_open(&set->empty_filter, set->empty);
+	if (list_length(call->args) == SET_EXPIRY_ARGUMENTS)
+	{
+		set->expiry = *DatumGetIntervalP(arguments[3]->constvalue);
+		set->steps = DatumGetInt32(arguments[4]->constvalue);
+		if (set->steps < 1 || set->steps > SET_MAX_STEPS)
+			return false;
+		set->step = set_step_length(&set->expiry, set->steps);
+		if (set->step == 0)
+			return false;
+	}
+	return set->slots >= 1 && set->slots <= SET_MAX_SLOTS &&
+		set->empty_filter.header.kind == BF_KIND_BLOOM && set->empty_filter.header.class.code != BF_CLASS_NONE;
+}
+
+static bool
+same_definition(const FilterSet *a, const FilterSet *b)
+{
+	return a->slots == b->slots && a->capacity == b->capacity && a->step == b->step && a->steps == b->steps &&
+		memcmp(&a->expiry, &b->expiry, sizeof(Interval)) == 0 && a->filter_type == b->filter_type &&
+		VARSIZE(a->empty) == VARSIZE(b->empty) && memcmp(a->empty, b->empty, VARSIZE(a->empty)) == 0 &&
+		strcmp(a->schema, b->schema) == 0 && strcmp(a->table, b->table) == 0;
+}
+
+/* Read the definition of a set into a memory context of its own. */
+static FilterSet *
+load_set(Oid relid, Oid schema)
+{
+	Relation	relation = NULL;
+	MemoryContext context;
+	MemoryContext old;
+	FilterSet  *set;
+
+	if (SearchSysCacheExists1(RELOID, ObjectIdGetDatum(relid)))
+		relation = relation_open(relid, NoLock);
+	if (relation == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("relation with OID %u does not exist", relid)));
+	context = AllocSetContextCreate(CurrentMemoryContext, "filter set", ALLOCSET_SMALL_SIZES);
+	old = MemoryContextSwitchTo(context);
+	set = palloc0(sizeof(FilterSet));
+	set->context = context;
+	if (!read_definition(set, relation, schema))
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("\"%s\" is not a filter set", RelationGetRelationName(relation)),
+				 errhint("A filter set is a table that bloom_set_create() made.")));
+	MemoryContextSwitchTo(old);
+	relation_close(relation, NoLock);
+	return set;
+}
+
+/*
+ * The filter set of this table.  The lock, which is kept until the end of the
+ * transaction, makes sure that the definition stays as it is.
+ */
+FilterSet *
+filter_set(Oid relation, Oid caller)
+{
+	KnownSet   *known;
+	FilterSet  *set;
+	bool		found;
+
+	LockRelationOid(relation, AccessShareLock);
+	if (known_sets == NULL)
+	{
+		HASHCTL		control = {.keysize = sizeof(Oid), .entrysize = sizeof(KnownSet), .hcxt = CacheMemoryContext};
+
+		known_sets = hash_create("filter sets", 16, &control, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+		CacheRegisterRelcacheCallback(forget_relation, (Datum) 0);
+		/* ALTER SCHEMA ... RENAME, and ALTER EXTENSION ... SET SCHEMA */
+		CacheRegisterSyscacheCallback(NAMESPACEOID, forget_names, (Datum) 0);
+		CacheRegisterSyscacheCallback(OPEROID, forget_names, (Datum) 0);
+		RegisterXactCallback(free_replaced_sets, NULL);
+	}
+	known = hash_search(known_sets, &relation, HASH_FIND, NULL);
+	if (likely(known != NULL && known->valid))
+		return known->set;
+
+	forget_dropped_sets();
+	set = load_set(relation, get_func_namespace(caller));
+	known = hash_search(known_sets, &relation, HASH_ENTER, &found);
+	if (found && same_definition(known->set, set))
+		MemoryContextDelete(set->context);
+	else
+	{
+		MemoryContextSetParent(set->context, CacheMemoryContext);
+		if (found)
+			replace_set(known->set);
+		known->set = set;
+	}
+	known->valid = true;
+	return known->set;
+}
+
+/* ----------------------------------------------------------------
+ * Statements
+ * ----------------------------------------------------------------
+ */
+
+static SPIPlanPtr
+prepare_statement(const FilterSet *set, SetStatement statement)
+{
+	bool		expires = set->step != 0;
+	Oid			filters = expires ? get_array_type(set->filter_type) : set->filter_type;
+	Oid			types[] = {statement == SET_READ_MANY ? INT4ARRAYOID : INT4OID, filters, filters, INT8OID, INT8OID};
+	int			n = statement != SET_WRITE ? 1 : expires ? 5 : 3;
+	char	   *query;
+	SPIPlanPtr	plan;
+
+	if (statement != SET_WRITE)
+		query = psprintf("SELECT slot, %s FROM %s WHERE slot OPERATOR(pg_catalog.=) %s", set_columns(set), set->table,
+						 statement == SET_READ ? "$1" : "ANY ($1)");
+	else if (expires)
+		query = psprintf("UPDATE %s SET filters = $3, turn = $5 WHERE slot OPERATOR(pg_catalog.=) $1"
+						 " AND filters OPERATOR(pg_catalog.=) $2 AND turn OPERATOR(pg_catalog.=) $4", set->table);
+	else
+		query = psprintf("UPDATE %s SET filter = $3 WHERE slot OPERATOR(pg_catalog.=) $1 AND filter OPERATOR(%s.=) $2",
+						 set->table, set->schema);
+	plan = SPI_prepare(query, n, types);
+	if (plan == NULL)
+		elog(ERROR, "SPI_prepare failed: %s", SPI_result_code_string(SPI_result));
+	SPI_keepplan(plan);
+	return plan;
+}
+
+/*
+ * Raise an error if the statement has used another table.  That can happen if a schema was
+ * renamed and another one took its name while the caller waited for a row.
+ */
+static void
+check_table(const FilterSet *set, SPIPlanPtr plan)
+{
+	CachedPlanSource *source = linitial(SPI_plan_get_plan_sources(plan));
+
+	if (!list_member_oid(source->relationOids, set->relation))
+		ereport(ERROR,
+				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+				 errmsg("schema of filter set \"%s\" was renamed by another session", get_rel_name(set->relation))));
+}
+
+/* Run a statement.  The result is in SPI_processed and SPI_tuptable. */
+void
+filter_set_run(FilterSet *set, SetStatement statement, Datum *values, bool read_only)
+{
+	int			result;
+
+	if (set->plans[statement] == NULL)
+		set->plans[statement] = prepare_statement(set, statement);
+	result = SPI_execute_plan(set->plans[statement], values, NULL, read_only, 0);
+	if (result != SPI_OK_SELECT && result != SPI_OK_UPDATE)
+		elog(ERROR, "SPI_execute_plan failed: %s", SPI_result_code_string(result));
+	check_table(set, set->plans[statement]);
+}
