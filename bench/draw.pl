@@ -2,8 +2,9 @@
 # bench/draw.pl FILE.csv... FOLDER
 #
 # Draw the charts of the documentation with gnuplot, from benchmark results: every chart
-# whose figures are in the files.  A case is named "series: x".  Charts are 700 pixels wide,
-# with an opaque light background, to be readable in light and dark mode.
+# whose figures are in the files.  A case is named "series: x".  Charts are 700 pixels wide.
+# Their background is transparent.  All colors have a contrast of at least 3 (text: 4) with white
+# and with the dark background of GitHub, so that charts are readable in light and dark mode.
 use strict;
 use warnings;
 
@@ -25,8 +26,10 @@ while (my $line = <>)
 	$value{$group}{$series}{$x} = $best;
 }
 
-my @COLOURS = ('#1f5fa8', '#d9772b', '#3b8f5a', '#8a4fa0', '#777777');
-my $GREY = '#a9a9a9';
+my @COLOURS = ('#3f7cc4', '#d0742c', '#3b8f5a', '#a066b4', '#7a7a7a');
+my $GREY = '#8c8c8c';
+my $TEXT = '#7a7a7a';
+my $GRID = '#c0808080';		# mostly transparent
 
 # Draw one chart.  The title states the result; a smaller line below it states the setup.
 sub plot
@@ -34,13 +37,13 @@ sub plot
 	my ($name, $height, $title, $small, @commands) = @_;
 
 	open my $pipe, '|-', 'gnuplot' or die "gnuplot: $!\n";
-	print $pipe "set terminal svg noenhanced size 700,$height font 'Helvetica,Arial,sans-serif,14' background '#ffffff'\nset output '$folder/$name.svg'\n";
-	printf $pipe "set label \"%s\" at screen 0.02,%f left font ',16' tc rgb '#111111'\nset label \"%s\" at screen 0.02,%f left font ',13' tc rgb '#555555'\n", $title, 1 - 20 / $height, $small, 1 - 43 / $height;
+	print $pipe "set terminal svg noenhanced size 700,$height font 'Helvetica,Arial,sans-serif,14'\nset output '$folder/$name.svg'\n";
+	printf $pipe "set label \"%s\" at screen 0.02,%f left font ',16' tc rgb '$TEXT'\nset label \"%s\" at screen 0.02,%f left font ',13' tc rgb '$TEXT'\n", $title, 1 - 20 / $height, $small, 1 - 43 / $height;
 	# a legend of two rows between them and the plot, if there is one
 	printf $pipe "set tmargin at screen %f\nset key at screen 0.02,%f left top horizontal maxrows 2 Left reverse samplen 2 width -3 font ',13'\n",
 	  1 - ((grep { /^plot.* title / } @commands) ? 105 : 66) / $height, 1 - 58 / $height;
-	print $pipe "set border 3 lc rgb '#444444'\nset tics nomirror textcolor rgb '#222222'\nset grid lc rgb '#dddddd' lt 1\nset style fill solid noborder\n";
-	print $pipe "set key textcolor rgb '#222222'\nset xlabel textcolor rgb '#222222'\nset ylabel textcolor rgb '#222222'\n";
+	print $pipe "set border 3 lc rgb '$GREY'\nset tics nomirror textcolor rgb '$TEXT'\nset grid lc rgb '$GRID' lt 1\nset style fill solid noborder\n";
+	print $pipe "set key textcolor rgb '$TEXT'\nset xlabel textcolor rgb '$TEXT'\nset ylabel textcolor rgb '$TEXT'\n";
 	print $pipe map { "$_\n" } @commands;
 	close $pipe or die "no chart $name\n";
 	print "$folder/$name.svg\n";
@@ -62,7 +65,7 @@ sub bars
 	my ($height, @bars) = @_;
 
 	return ("set yrange [-0.6:" . ($#bars + 0.6) . "]", names(map { $_->[0] } @bars), 'set grid noytics',
-		'plot ' . join(', ', map { "'-' using (\$2/2):1:(\$2/2):($height) with boxxyerrorbars lc rgb '$_->[2]' notitle" } @bars) . ", '-' using 2:1:3 with labels left offset 0.5,0 tc rgb '#222222' notitle",
+		'plot ' . join(', ', map { "'-' using (\$2/2):1:(\$2/2):($height) with boxxyerrorbars lc rgb '$_->[2]' notitle" } @bars) . ", '-' using 2:1:3 with labels left offset 0.5,0 tc rgb '$TEXT' notitle",
 		(map { ($#bars - $_) . " $bars[$_][1]\ne" } 0 .. $#bars),
 		(map { ($#bars - $_) . " $bars[$_][1] \"$bars[$_][3]\"" } 0 .. $#bars), 'e');
 }
@@ -120,11 +123,12 @@ sub draw_bytes
 	}
 	my $filter = $of->{'bloom, 1%'}{ $kinds[-1] };
 
-	plot('bytes', 430, sprintf('A filter at 1%% takes %s bytes per key, regardless of key length', readable($filter)), 'one million distinct keys; size of each structure divided by the number of keys',
+	# the numbers beside the bars need the height of a line
+	plot('bytes', 180 + 19 * @rows, sprintf('A filter at 1%% takes %s bytes per key, regardless of key length', readable($filter)), 'one million distinct keys; size of each structure divided by the number of keys',
 		'set xlabel "bytes per key"', 'set xrange [0:' . 1.12 * max(map { $_->[1] } @rows) . ']', 'set yrange [-0.6:' . ($#series + 0.6) . ']', 'set grid noytics',
 		names(@series),
 		'plot ' . join(', ', map { "'-' using (\$2/2):1:(\$2/2):(" . $all * 0.45 . ") with boxxyerrorbars lc rgb '$COLOURS[$_]' title '$kinds[$_]'" } 0 .. $#kinds)
-		  . ", '-' using 2:1:3 with labels left offset 0.5,0 font ',12' tc rgb '#222222' notitle",
+		  . ", '-' using 2:1:3 with labels left offset 0.5,0 font ',12' tc rgb '$TEXT' notitle",
 		(map { my $k = $_; join("\n", map { "$_->[0] $_->[1]" } grep { $_->[2] == $k } @rows) . "\ne" } 0 .. $#kinds),
 		join("\n", map { "$_->[0] $_->[1] \"" . readable($_->[1]) . '"' } @rows) . "\ne");
 	return;
@@ -159,7 +163,7 @@ sub draw_joins
 	plot('joins', 420, sprintf('A hash join with a filter: up to %.1f times as fast', $gain),
 		'4 million facts joined with part of a dimension of a million rows', 'set logscale x', 'set xrange [0.1:100]', "set yrange [0:$top]", 'set xlabel "share of the facts that have a match, %"', 'set ylabel "query time, ms"',
 		'set xtics (0.1, 0.3, 1, 3, 10, 30, 100)',
-		defined $even ? ("set arrow from $x,0 to $x,$top nohead dt 2 lc rgb '#777777'", "set label \"$what \" at $x," . 0.05 * $top . " right tc rgb '#222222'") : "set label \"$what \" at 90," . 0.05 * $top . " right tc rgb '#222222'",
+		defined $even ? ("set arrow from $x,0 to $x,$top nohead dt 2 lc rgb '$GREY'", "set label \"$what \" at $x," . 0.05 * $top . " right tc rgb '$TEXT'") : "set label \"$what \" at 90," . 0.05 * $top . " right tc rgb '$TEXT'",
 		"plot '-' with linespoints lw 2.5 pt 7 ps 0.6 lc rgb '$COLOURS[1]' title 'without', '-' with linespoints lw 2.5 pt 7 ps 0.6 lc rgb '$COLOURS[0]' title 'with bloomfilter.join_filter'",
 		points($group, 'off'), points($group, 'on'));
 	return;
@@ -188,7 +192,7 @@ sub draw_fpp
 
 	plot('fpp', 420, 'The measured false-positive rate meets the target', sprintf('100,000 keys; bloom and cuckoo: at most %.2f times the target', $worst), 'set logscale xy', 'set xrange [0.7:7e-7]',
 		'set format x "10^{%T}"', 'set termoption enhanced', 'set yrange [0.2:40]', 'set ytics (0.25, 0.5, 1, 2, 4, 8, 16, 32)', 'set xlabel "target fpp"', 'set ylabel "measured fpp / target"',
-		"set arrow from graph 0, first 1 to graph 1, first 1 nohead lw 1.5 lc rgb '#444444'", 'set label "target" at graph 0.99, first 1.15 right font ",12" tc rgb "#444444"',
+		"set arrow from graph 0, first 1 to graph 1, first 1 nohead lw 1.5 lc rgb '$TEXT'", "set label \"target\" at graph 0.99, first 1.15 right font ',12' tc rgb '$TEXT'",
 		'plot ' . join(', ', map { "'-' with linespoints lw 2.5 pt 7 ps 0.6 lc rgb '" . ($series[$_] =~ /textbook/ ? $GREY : $COLOURS[$_]) . "' title '$series[$_]'" } 0 .. $#series),
 		map { points($group, $_) } @series);
 	return;
@@ -197,8 +201,8 @@ sub draw_fpp
 sub draw_fill
 {
 	my $group = 'theory: fill';
-	my @lines = ([ 'bloom predicted', 'lines lw 2 lc rgb "#1f5fa8"' ], [ 'bloom measured', 'points pt 7 ps 0.9 lc rgb "#1f5fa8"' ], [ 'bloom textbook', 'lines lw 2 dt 2 lc rgb "#777777"' ],
-		[ 'cuckoo predicted', 'lines lw 2 lc rgb "#d9772b"' ], [ 'cuckoo measured', 'points pt 5 ps 0.8 lc rgb "#d9772b"' ]);
+	my @lines = ([ 'bloom predicted', "lines lw 2 lc rgb '$COLOURS[0]'" ], [ 'bloom measured', "points pt 7 ps 0.9 lc rgb '$COLOURS[0]'" ], [ 'bloom textbook', "lines lw 2 dt 2 lc rgb '$GREY'" ],
+		[ 'cuckoo predicted', "lines lw 2 lc rgb '$COLOURS[1]'" ], [ 'cuckoo measured', "points pt 5 ps 0.8 lc rgb '$COLOURS[1]'" ]);
 
 	plot('fill', 420, 'False-positive rate of a filter made for 1% while it fills', 'capacity 100,000; ten million lookups of keys that were not added', 'set logscale y', 'set yrange [0.0001:30]', 'set xrange [10:210]',
 		'set xlabel "keys added, % of the capacity"', 'set ylabel "false positives, %"', 'set ytics ("0.0001" 0.0001, "0.001" 0.001, "0.01" 0.01, "0.1" 0.1, "1" 1, "10" 10)',
@@ -210,7 +214,7 @@ sub draw_groups
 {
 	my $group = 'theory: groups';
 	my @series = @{ $order{$group} };
-	my @lines = map { [ $series[$_], $series[$_] eq 'chosen' ? 'lines lw 6 lc rgb "#c9c9c9"' : "lines lw 2.5 lc rgb '$COLOURS[$_]'" ] } $#series, 0 .. $#series - 1;
+	my @lines = map { [ $series[$_], $series[$_] eq 'chosen' ? "lines lw 6 lc rgb '#80808080'" : "lines lw 2.5 lc rgb '$COLOURS[$_]'" ] } $#series, 0 .. $#series - 1;
 
 	plot('groups', 400, 'Two to four lines per key save space at small targets', 'bits per key relative to a classic Bloom filter; gray: what the extension uses', 'set logscale x', 'set xrange [0.1:1e-9]', 'set yrange [1:1.6]', 'unset mxtics', 'set format x "10^{%T}"', 'set termoption enhanced',
 		'set xlabel "target fpp"', 'set ylabel "bits / bits of a classic filter"',
@@ -229,7 +233,7 @@ sub draw_star
 		'set yrange [-0.6:' . ($#queries + 0.6) . ']', 'set xrange [0:' . 1.12 * max(map { $_->{off} } @{$of}{@queries}) . ']', 'set grid noytics', 'set xlabel "query time, ms"', 'set lmargin 27',
 		names(@queries),
 		"plot '-' using (\$2/2):(\$1+0.19):(\$2/2):(0.18) with boxxyerrorbars lc rgb '$GREY' title 'without', '-' using (\$2/2):(\$1-0.19):(\$2/2):(0.18) with boxxyerrorbars lc rgb '$COLOURS[0]' title 'with bloomfilter.join_filter', "
-		  . "'-' using 2:1:3 with labels left offset 0.5,0 tc rgb '#222222' notitle",
+		  . "'-' using 2:1:3 with labels left offset 0.5,0 tc rgb '$TEXT' notitle",
 		(map { my $which = $_; join("\n", map { ($#queries - $_) . " $of->{$queries[$_]}{$which}" } 0 .. $#queries) . "\ne" } 'off', 'on'),
 		join("\n", map { ($#queries - $_) . sprintf(' %s "%.1f x"', $of->{ $queries[$_] }{off}, $of->{ $queries[$_] }{off} / $of->{ $queries[$_] }{on}) } 0 .. $#queries) . "\ne");
 	return;

@@ -247,7 +247,7 @@ sub changes
 	my $keys = recipe_rows(4_000_000, 20_000);
 	my $probed = recipe_rows(200_000, 20_000);
 	my $count = 8 * recipe_rows(2500, 1250);
-	my @checked;
+	my (@checked, @in_set);
 	my %way = (
 		'exact table' => [ $count, "${NEXT}INSERT INTO exact_key VALUES ($KEY) ON CONFLICT DO NOTHING;" ],
 		'changes, one fold per 10,000' => [ $count, now_and_then("INSERT INTO blocked_change VALUES ($KEY);", 10_000, 'SELECT fold();') ],
@@ -295,36 +295,56 @@ sub small_filters
 {
 	my $keys = recipe_rows(1_000_000, 20_000);
 	my $count = 8 * recipe_rows(2500, 1250);
-	my @checked;
+	my (@checked, @in_set);
 	my %way = (
 		'exact table' => [ $count, "${NEXT}INSERT INTO exact_key VALUES ($KEY) ON CONFLICT DO NOTHING;" ],
 		'1024 small filters' => [ $count, $NEXT . (from_page('small-filters', 'PREPARE add_key') =~ /AS\n(.*?;)/s)[0] =~ s/\$1/$KEY/gr ],
+		'filter set' => [ $count, "${NEXT}SELECT bloom_set_add('seen_set', $KEY);" ],
+		'filter set with expiry' => [ $count, "${NEXT}SELECT bloom_set_add('recent_set', $KEY);" ],
 		'one filter' => [ 200, "${NEXT}UPDATE one_filter SET keys = bloom_add(keys, $KEY) WHERE NOT bloom_contains(keys, $KEY);" ]);
+	my $batch = "ARRAY(SELECT md5($KEY || n) FROM generate_series(1, 1000) n)";
+	my %batch = (
+		'exact table' => "${NEXT}INSERT INTO exact_key SELECT unnest($batch) ON CONFLICT DO NOTHING;",
+		'filter set' => "${NEXT}SELECT cardinality(bloom_set_add_all('seen_set', $batch));");
 
+	query("SELECT bloom_set_create('seen_set', ($keys * 1.1)::bigint), bloom_set_create('recent_set', ($keys * 1.1)::bigint, expiry => '7 days')");
+	query("SELECT cardinality(bloom_set_add_all(s::regclass, array_agg('message ' || n))) FROM generate_series(1, $keys) n, unnest(ARRAY['seen_set', 'recent_set']) s GROUP BY s");
 	query(from_page('small-filters', 'CREATE TABLE seen'));
 	query(from_page('small-filters', 'WITH parts') =~ s/100000\)/$keys)/r =~ s/SELECT sum.*//sr);
 	query("CREATE TABLE exact_key AS SELECT 'message ' || n AS key FROM generate_series(1, $keys) n;
 		   ALTER TABLE exact_key ADD PRIMARY KEY (key);
 		   CREATE TABLE one_filter AS SELECT bloom_agg(key, ($keys * 1.1)::bigint) AS keys FROM exact_key");
 	query('VACUUM FULL seen');
-	query("VACUUM (FREEZE, ANALYZE) $_") for 'seen', 'exact_key', 'one_filter';
+	query("VACUUM (FREEZE, ANALYZE) $_") for 'seen', 'seen_set', 'recent_set', 'exact_key', 'one_filter';
 	measured('size: exact table', 'bytes per key', query(q{SELECT pg_total_relation_size('exact_key')}) / $keys);
 	measured('size: 1024 small filters', 'bytes per key', query(q{SELECT pg_total_relation_size('seen')}) / $keys, 'size: exact table');
+	measured('size: filter set', 'bytes per key', query(q{SELECT pg_total_relation_size('seen_set')}) / $keys, 'size: exact table');
+	measured('size: filter set with expiry', 'bytes per key', query(q{SELECT pg_total_relation_size('recent_set')}) / $keys, 'size: exact table');
 	measured('size: one filter', 'bytes per key', query(q{SELECT pg_total_relation_size('one_filter')}) / $keys, 'size: exact table');
 	for my $round (1 .. $rounds)
 	{
-		for my $name ('exact table', '1024 small filters', 'one filter')
+		for my $name ('exact table', '1024 small filters', 'filter set', 'filter set with expiry', 'one filter')
 		{
 			my $peer = $name eq 'exact table' ? undef : 'exact table';
 			$progress->("$recipe: $name");
 			my ($time, $wal) = at_once(8, @{ $way{$name} });
 
 			push @checked, $runs if $name =~ /^1024/;
+			push @in_set, $runs if $name eq 'filter set';
 			measured("8 sessions add: $name", 'us', $time, $peer && "8 sessions add: $peer");
 			measured("8 sessions add: $name, WAL", 'bytes per key', $wal, $peer && "8 sessions add: $peer, WAL");
 		}
-		query('VACUUM seen');
+		for my $name ('exact table', 'filter set')
+		{
+			$progress->("$recipe: batches, $name");
+			my ($time) = at_once(8, 80, $batch{$name});
+
+			measured("8 sessions add 1000 keys at a time: $name", 'us', $time, $name eq 'exact table' ? undef : '8 sessions add 1000 keys at a time: exact table');
+		}
+		query("VACUUM $_") for 'seen', 'seen_set', 'recent_set';
 	}
+	die "the filter set misses a key\n" if query("SELECT count(*) FROM unnest(ARRAY[" . join(', ', @in_set) . "]) AS run, generate_series(0, 7) client, generate_series(1, $count / 8) i
+		WHERE NOT bloom_set_contains('seen_set', md5(run || ' ' || client || ' ' || i))");
 	die "the filter misses a key\n" if query("SELECT count(*) FROM unnest(ARRAY[" . join(', ', @checked) . "]) AS run, generate_series(0, 7) client, generate_series(1, $count / 8) i, md5(run || ' ' || client || ' ' || i) AS key
 		JOIN seen ON slot = slot(key) WHERE NOT bloom_contains(keys, key)");
 	return;

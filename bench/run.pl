@@ -23,11 +23,11 @@ require './bench/kits.pl';	# SSB, TPC-H and TPC-DS
 require './bench/recipes.pl';	# the pages in docs/recipes
 require './bench/charts.pl';	# figures of the charts and of docs/theory.md
 
-my %option = (scale => 1, rounds => 3, only => '.');
+my %option = (scale => 1, rounds => 3, only => '.', timeout => 1800);
 while (@ARGV)
 {
 	my $name = shift @ARGV;
-	die "unknown option $name\n" unless $name =~ /^--(scale|rounds|only|kit)$/ && @ARGV;
+	die "unknown option $name\n" unless $name =~ /^--(scale|rounds|only|kit|timeout)$/ && @ARGV;
 	$option{$1} = shift @ARGV;
 }
 my $OUT = $ENV{BENCH_OUT} or die "BENCH_OUT is not set\n";
@@ -295,7 +295,8 @@ sub report
 	open my $csv, '>', "$OUT/$date.csv" or die "$OUT: $!\n";
 	open my $md, '>', "$OUT/$date.md" or die "$OUT: $!\n";
 	print $csv "group,case,best,median,peer,ratio,target,met,buffers per row,memory MB,unit\n";
-	print $md "# Benchmark of $date\n\n$machine Commit $ENV{BENCH_COMMIT}.\n\nBest of $option{rounds} interleaved rounds (builds and joins: two more); scale $option{scale} ($KEYS keys of 16 characters). "
+	my $data = $option{kit} ? " of $option{only}" : " ($KEYS keys of 16 characters)";
+	print $md "# Benchmark of $date\n\n$machine Commit $ENV{BENCH_COMMIT}.\n\nBest of $option{rounds} interleaved rounds" . ($option{kit} ? '' : ' (builds and joins: two more)') . "; scale $option{scale}$data. "
 	  . "A ratio is the case divided by its peer; with a goal of \">=\" and in star schemas it is the inverse, how many times as fast the case is. Noise is about 10%.\n";
 	for my $case (@cases)
 	{
@@ -450,13 +451,13 @@ sub main
 			$case->{peak} = peak_memory($case->{sql}) - $base;
 		}
 	}
-	push @cases, kits_cases(\%option, sub { printf STDERR "\r%5ds passed  %-60.60s", time - $started, "@_"; }) if $option{kit};
-	push @cases, index_cases(\%option, sub { printf STDERR "\r%5ds passed  %-60.60s", time - $started, "index, @_"; });
-	push @cases, fingerprint_cases(\%option, sub { printf STDERR "\r%5ds passed  %-60.60s", time - $started, "fingerprint, @_"; });
-	push @cases, joins_cases(\%option, sub { printf STDERR "\r%5ds passed  %-60.60s", time - $started, "@_"; });
-	push @cases, lookups_cases(\%option, sub { printf STDERR "\r%5ds passed  %-60.60s", time - $started, "@_"; });
-	push @cases, recipes_cases(\%option, sub { printf STDERR "\r%5ds passed  %-60.60s", time - $started, "@_"; });
-	push @cases, charts_cases(\%option, sub { printf STDERR "\r%5ds passed  %-60.60s", time - $started, "@_"; });
+	push @cases, kits_cases(\%option, sub { printf STDERR "\r%5ds elapsed  %-60.60s", time - $started, "@_"; }) if $option{kit};
+	push @cases, index_cases(\%option, sub { printf STDERR "\r%5ds elapsed  %-60.60s", time - $started, "index, @_"; });
+	push @cases, fingerprint_cases(\%option, sub { printf STDERR "\r%5ds elapsed  %-60.60s", time - $started, "fingerprint, @_"; });
+	push @cases, joins_cases(\%option, sub { printf STDERR "\r%5ds elapsed  %-60.60s", time - $started, "@_"; });
+	push @cases, lookups_cases(\%option, sub { printf STDERR "\r%5ds elapsed  %-60.60s", time - $started, "@_"; });
+	push @cases, recipes_cases(\%option, sub { printf STDERR "\r%5ds elapsed  %-60.60s", time - $started, "@_"; });
+	push @cases, charts_cases(\%option, sub { printf STDERR "\r%5ds elapsed  %-60.60s", time - $started, "@_"; });
 	my %by_name = map { ("$_->{group}|$_->{name}" => $_) } @cases;
 	judge($_, \%by_name) for @cases;
 	report($date, @cases);
