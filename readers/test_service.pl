@@ -17,6 +17,7 @@ use Time::HiRes qw(sleep time);
 
 my $database = "service_$$";
 my $log = "$ENV{PGTMP}/log";
+my $messages = "$ENV{PGTMP}/service.messages";
 my $process;
 
 sub sql
@@ -47,7 +48,7 @@ sub eventually
 sub lookups
 {
 	open my $file, '<', $log or die "$log: $!\n";
-	return scalar grep { /\Q$database\E lookup: .*SELECT name FROM users WHERE id = / } <$file>;
+	return scalar grep { /\Q$database\E lookup: .*SELECT email FROM users WHERE id = / } <$file>;
 }
 
 sub cleanup
@@ -68,7 +69,7 @@ sub main
 	sql("ALTER DATABASE $database SET log_statement = 'all'", 'postgres');
 	sql("ALTER DATABASE $database SET log_min_error_statement = 'panic'", 'postgres');
 	sql("CREATE EXTENSION bloomfilter;
-		CREATE TABLE users (id bigint PRIMARY KEY, name text NOT NULL);
+		CREATE TABLE users (id bigint PRIMARY KEY, email text NOT NULL);
 		INSERT INTO users SELECT n * 7, 'user ' || n FROM generate_series(1, 2000) n;
 		CREATE FUNCTION users_added() RETURNS trigger LANGUAGE plpgsql AS
 		  \$\$BEGIN PERFORM pg_notify('users_added', NEW.id::text); RETURN NULL; END\$\$;
@@ -78,7 +79,9 @@ sub main
 	sql("ALTER SYSTEM SET log_line_prefix = '%d lookup: '", 'postgres');
 	sql('SELECT pg_reload_conf()', 'postgres');
 
-	$process = IPC::Open3::open3(my $in, my $out, '>&STDERR', 'env', "PGDATABASE=$database", @ARGV);
+	# it reports the connection that it loses, which is shown only if the test fails
+	open my $errors, '>', $messages or die "$messages: $!\n";
+	$process = IPC::Open3::open3(my $in, my $out, '>&' . fileno($errors), 'env', "PGDATABASE=$database", @ARGV);
 	my ($port) = (<$out> // '') =~ /\Alistening on 127\.0\.0\.1:([0-9]+)$/ or die "the service did not start\n";
 	my $http = HTTP::Tiny->new(timeout => 20);
 	my $get = sub {
@@ -158,4 +161,8 @@ my $well = eval { main(); 1 };
 my $error = $@;
 system 'psql', '-Xq', '-d', 'postgres', '-c', 'ALTER SYSTEM RESET log_line_prefix', '-c', 'SELECT pg_reload_conf()', '-o', '/dev/null';
 cleanup();
-die $error if !$well;
+if (!$well)
+{
+	system 'cat', $messages if -e $messages;
+	die $error;
+}

@@ -74,8 +74,5 @@ export class Filter {
 	stats(): FilterStats;
 }
 
-/** Prepares XXH3. Await it once, before testing the first key; parsing does not need it. */
-export function load(): Promise<void>;
-
 /** Returns the same as `bloom_hash(key)` on the server, for a key of this SQL type. */
 export function bloomHash(key: Key, type: string): bigint;

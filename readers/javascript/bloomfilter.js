@@ -9,10 +9,10 @@
  * "false" must mean that the server would return false too.  So a key that may have lost
  * precision on its way here (a number beyond 2^53, a Date without microseconds) is an error.
  *
- * XXH3 comes from the package hash-wasm.  JavaScript has no fast 64-bit integers, because
- * BigInt allocates.  So 64-bit numbers are pairs of 32-bit numbers here, `high` and `low`.
+ * JavaScript has no fast 64-bit integers, because BigInt allocates.  So 64-bit numbers are
+ * pairs of 32-bit numbers here, `high` and `low`.  XXH3 is written from its specification in
+ * the same way, so that this file is all that a program or a page needs.
  */
-import { createXXHash3 } from 'hash-wasm';
 
 /** A filter cannot be read, or a key cannot be tested. */
 export class FilterError extends Error {
@@ -100,26 +100,203 @@ function scale(h, l, n) {
 }
 
 // ------------------------------------------------------------------
-// Keys: canonical bytes and their hash
+// XXH3, 64 bits, without a seed
 // ------------------------------------------------------------------
 
-let xxh3 = null;
-const eight = new DataView(new ArrayBuffer(8));
-const eightBytes = new Uint8Array(eight.buffer);
-const encoder = new TextEncoder();
+const SECRET = Uint8Array.from((
+	'b8fe6c3923a44bbe7c01812cf721ad1cded46de9839097db7240a4a4b7b3671fcb79e64eccc0e578825ad07dccff7221' +
+	'b8084674f743248ee03590e6813a264c3c2852bb91c300cb88d0658b1b532ea371644897a20df94e3819ef46a9deacd8' +
+	'a8fa763fe39c343ff9dcbbc7c70b4f1d8a51e04bcdb45931c89f7ec9d9787364eac5ac8334d3ebc3c581a0fffa1363eb' +
+	'170ddd51b7f0da49d316552629d4689e2b16be587d47a1fc8ff8b8d17ad031ce45cb3a8f95160428afd7fbcabb4b407e'
+).match(/../g), (byte) => parseInt(byte, 16));
+const STRIPE = 64;
+const STRIPES_PER_BLOCK = (SECRET.length - STRIPE) / 8;
 
-/** Prepares XXH3. Await it once, before testing the first key. */
-export async function load() {
-	xxh3 ??= await createXXHash3();
+function read32(bytes, at) {
+	return (bytes[at] | bytes[at + 1] << 8 | bytes[at + 2] << 16 | bytes[at + 3] << 24) >>> 0;
+}
+
+/* The 32 bits of the secret from each byte on. */
+const SECRET32 = Uint32Array.from({ length: SECRET.length - 3 }, (_, at) => read32(SECRET, at));
+
+/* A sum of 64-bit numbers: sumHigh, sumLow += h, l */
+let sumHigh = 0;
+let sumLow = 0;
+
+function add64(h, l) {
+	const sum = sumLow + l;
+
+	sumLow = sum >>> 0;
+	sumHigh = (sumHigh + h + (sum > 0xFFFFFFFF ? 1 : 0)) >>> 0;
+}
+
+/* sumHigh, sumLow = n times the first of the 64-bit primes */
+function startSum(n) {
+	multiply64(0, n, 0x9E3779B1, 0x85EBCA87);
+	sumHigh = high;
+	sumLow = low;
+}
+
+/* high, low = the two halves of the 128-bit product, combined by XOR */
+function fold(aHigh, aLow, bHigh, bLow) {
+	const middle = multiplyHigh(aLow, bLow) + (Math.imul(aHigh, bLow) >>> 0) + (Math.imul(aLow, bHigh) >>> 0);
+	const upper = multiplyHigh(aHigh, bLow) + multiplyHigh(aLow, bHigh) + (Math.imul(aHigh, bHigh) >>> 0) + Math.floor(middle / 2 ** 32);
+
+	high = (multiplyHigh(aHigh, bHigh) + Math.floor(upper / 2 ** 32) ^ middle) >>> 0;
+	low = (Math.imul(aLow, bLow) ^ upper) >>> 0;
+}
+
+/* Adds sixteen bytes, mixed with sixteen bytes of the secret, to the sum. */
+function addMixed(bytes, at, secret) {
+	fold((read32(bytes, at + 4) ^ SECRET32[secret + 4]) >>> 0, (read32(bytes, at) ^ SECRET32[secret]) >>> 0,
+		(read32(bytes, at + 12) ^ SECRET32[secret + 12]) >>> 0, (read32(bytes, at + 8) ^ SECRET32[secret + 8]) >>> 0);
+	add64(high, low);
+}
+
+/* high, low = the avalanche of XXH3 */
+function avalanche(h, l) {
+	multiply64(h, l ^ h >>> 5, 0x16566791, 0x9E3779F9);
+	low = (low ^ high) >>> 0;
+}
+
+/* high, low = the avalanche of XXH64, for the shortest keys */
+function avalanche64(h, l) {
+	multiply64(h, l ^ h >>> 1, 0xC2B2AE3D, 0x27D4EB4F);
+	h = high;
+	l = low;
+	multiply64(h ^ h >>> 29, l ^ (l >>> 29 | h << 3), 0x165667B1, 0x9E3779F9);
+	low = (low ^ high) >>> 0;
+}
+
+function swapBytes(number) {
+	return (number << 24 | number << 8 & 0xFF0000 | number >>> 8 & 0xFF00 | number >>> 24) >>> 0;
+}
+
+function hashUpTo3(bytes, n) {
+	if (n === 0) avalanche64(SECRET32[60] ^ SECRET32[68], SECRET32[56] ^ SECRET32[64]);
+	else avalanche64(0, (bytes[0] << 16 | bytes[n >> 1] << 24 | bytes[n - 1] | n << 8) ^ SECRET32[0] ^ SECRET32[4]);
+}
+
+function hash4To8(bytes, n) {
+	let h = read32(bytes, 0) ^ SECRET32[12] ^ SECRET32[20];
+	let l = read32(bytes, n - 4) ^ SECRET32[8] ^ SECRET32[16];
+
+	multiply64(h ^ (l << 17 | h >>> 15) ^ (h << 24 | l >>> 8), l ^ (h << 17 | l >>> 15) ^ (l << 24 | h >>> 8), 0x9FB21C65, 0x1E98DF25);
+	multiply64(high, low ^ (high >>> 3) + n, 0x9FB21C65, 0x1E98DF25);
+	h = high;
+	l = low;
+	high = (h ^ h >>> 28) >>> 0;
+	low = (l ^ (l >>> 28 | h << 4)) >>> 0;
+}
+
+function hash9To16(bytes, n) {
+	const firstHigh = (read32(bytes, 4) ^ SECRET32[28] ^ SECRET32[36]) >>> 0;
+	const firstLow = (read32(bytes, 0) ^ SECRET32[24] ^ SECRET32[32]) >>> 0;
+	const lastHigh = (read32(bytes, n - 4) ^ SECRET32[44] ^ SECRET32[52]) >>> 0;
+	const lastLow = (read32(bytes, n - 8) ^ SECRET32[40] ^ SECRET32[48]) >>> 0;
+
+	sumHigh = 0;
+	sumLow = n;
+	add64(swapBytes(firstLow), swapBytes(firstHigh));
+	add64(lastHigh, lastLow);
+	fold(firstHigh, firstLow, lastHigh, lastLow);
+	add64(high, low);
+	avalanche(sumHigh, sumLow);
+}
+
+function hash17To128(bytes, n) {
+	startSum(n);
+	for (let i = (n - 1) >> 5; i >= 0; i--) {
+		addMixed(bytes, 16 * i, 32 * i);
+		addMixed(bytes, n - 16 * (i + 1), 32 * i + 16);
+	}
+	avalanche(sumHigh, sumLow);
+}
+
+function hash129To240(bytes, n) {
+	startSum(n);
+	for (let i = 0; i < 8; i++) addMixed(bytes, 16 * i, 16 * i);
+	avalanche(sumHigh, sumLow);
+	sumHigh = high;
+	sumLow = low;
+	for (let i = 8; i < n >> 4; i++) addMixed(bytes, 16 * i, 16 * (i - 8) + 3);
+	addMixed(bytes, n - 16, 136 - 17);
+	avalanche(sumHigh, sumLow);
+}
+
+/* The accumulators of a long key: eight 64-bit numbers, as upper and lower halves. */
+const upper = new Uint32Array(8);
+const lower = new Uint32Array(8);
+
+function accumulate(i, h, l) {
+	const sum = lower[i] + l;
+
+	lower[i] = sum;
+	upper[i] = upper[i] + h + (sum > 0xFFFFFFFF ? 1 : 0);
+}
+
+function accumulateStripe(bytes, at, secret) {
+	for (let i = 0; i < 8; i++) {
+		const h = read32(bytes, at + 8 * i + 4);
+		const l = read32(bytes, at + 8 * i);
+		const keyHigh = (h ^ SECRET32[secret + 8 * i + 4]) >>> 0;
+		const keyLow = (l ^ SECRET32[secret + 8 * i]) >>> 0;
+
+		accumulate(i ^ 1, h, l);
+		accumulate(i, multiplyHigh(keyHigh, keyLow), Math.imul(keyHigh, keyLow) >>> 0);
+	}
+}
+
+function scramble() {
+	for (let i = 0; i < 8; i++) {
+		const secret = SECRET.length - STRIPE + 8 * i;
+
+		multiply64(upper[i] ^ SECRET32[secret + 4], lower[i] ^ upper[i] >>> 15 ^ SECRET32[secret], 0, 0x9E3779B1);
+		upper[i] = high;
+		lower[i] = low;
+	}
+}
+
+function hashLong(bytes, n) {
+	const stripes = Math.floor((n - 1) / STRIPE);
+
+	upper.set([0, 0x9E3779B1, 0xC2B2AE3D, 0x165667B1, 0x85EBCA77, 0, 0x27D4EB2F, 0]);
+	lower.set([0xC2B2AE3D, 0x85EBCA87, 0x27D4EB4F, 0x9E3779F9, 0xC2B2AE63, 0x85EBCA77, 0x165667C5, 0x9E3779B1]);
+	for (let stripe = 0; stripe < stripes; stripe++) {
+		accumulateStripe(bytes, stripe * STRIPE, 8 * (stripe % STRIPES_PER_BLOCK));
+		if (stripe % STRIPES_PER_BLOCK === STRIPES_PER_BLOCK - 1) scramble();
+	}
+	accumulateStripe(bytes, n - STRIPE, SECRET.length - STRIPE - 7);
+	startSum(n);
+	for (let i = 0; i < 8; i += 2) {
+		const secret = 11 + 8 * i;
+
+		fold((upper[i] ^ SECRET32[secret + 4]) >>> 0, (lower[i] ^ SECRET32[secret]) >>> 0,
+			(upper[i + 1] ^ SECRET32[secret + 12]) >>> 0, (lower[i + 1] ^ SECRET32[secret + 8]) >>> 0);
+		add64(high, low);
+	}
+	avalanche(sumHigh, sumLow);
 }
 
 /* high, low = XXH3 of the bytes */
-function hashBytes(bytes) {
-	if (xxh3 === null) refuse('XXH3 is not loaded: await load() before testing the first key');
-	const digest = xxh3.init().update(bytes).digest('binary');	// most significant byte first
-	high = (digest[0] << 24 | digest[1] << 16 | digest[2] << 8 | digest[3]) >>> 0;
-	low = (digest[4] << 24 | digest[5] << 16 | digest[6] << 8 | digest[7]) >>> 0;
+function xxh3(bytes) {
+	const n = bytes.length;
+
+	if (n < 4) hashUpTo3(bytes, n);
+	else if (n <= 8) hash4To8(bytes, n);
+	else if (n <= 16) hash9To16(bytes, n);
+	else if (n <= 128) hash17To128(bytes, n);
+	else if (n <= 240) hash129To240(bytes, n);
+	else hashLong(bytes, n);
 }
+
+// ------------------------------------------------------------------
+// Keys: canonical bytes and their hash
+// ------------------------------------------------------------------
+
+const eight = new DataView(new ArrayBuffer(8));
+const eightBytes = new Uint8Array(eight.buffer);
+const encoder = new TextEncoder();
 
 function isBytes(value) {
 	return Object.prototype.toString.call(value) === '[object Uint8Array]';	// also from another window
@@ -274,7 +451,7 @@ function classOf(type) {
 /* high, low = the hash of a key of this class */
 function hashOf(key, className, type) {
 	if (key === null || key === undefined) refuse('NULL cannot be tested: the server returns NULL for it');
-	hashBytes(CANONICAL[className](key, type?.toLowerCase()));
+	xxh3(CANONICAL[className](key, type?.toLowerCase()));
 }
 
 /** Returns the same as `bloom_hash(key)` on the server, for a key of this SQL type. */
@@ -650,11 +827,12 @@ export class Filter {
 	#maxLayers;
 
 	/**
-	 * Reads a filter from its text (base64) or its bytes, which are the same as bytea, in binary
-	 * COPY and on the wire. Validates it completely.
+	 * Reads a filter from its text (base64, also with a newline at its end, as psql prints it) or
+	 * its bytes, which are the same as bytea, in binary COPY and on the wire. Validates it
+	 * completely.
 	 */
 	static parse(value) {
-		if (typeof value === 'string') return new Filter(fromBase64(value));
+		if (typeof value === 'string') return new Filter(fromBase64(value.replace(/\r?\n$/, '')));
 		if (!isBytes(value)) refuse(`a filter is a string (base64) or a Uint8Array, not ${describe(value)}`);
 		if (value.length + LENGTH_WORD > MAX_BYTES) refuse('larger than the maximum size of a filter');
 		return new Filter(new Uint8Array(value));	// a copy, which cannot change after validation

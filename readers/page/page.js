@@ -2,9 +2,8 @@
  * page.js
  *		The script of docs/filter.html: sizes of filters, and testing one for keys.
  *
- * script/page puts this file, sizes.js, the reader of readers/javascript and XXH3
- * into the page.  External data, a filter or a key, is added to the document only
- * as text.
+ * script/page puts this file, sizes.js and the reader of readers/javascript into the
+ * page.  External data, a filter or a key, is added to the document only as text.
  */
 import * as sizes from './sizes.js';
 import * as reader from '../javascript/bloomfilter.js';
@@ -696,7 +695,7 @@ function afterwards(work) {
 	};
 }
 
-async function startAsking() {
+function startAsking() {
 	const field = element('filter');
 	const drop = element('drop');
 
@@ -744,12 +743,6 @@ async function startAsking() {
 			field.dispatchEvent(new Event('input'));
 		}
 	});
-	try {
-		await reader.load();
-	} catch (error) {
-		element('problem').textContent = `This browser cannot run XXH3: ${error.message}`;
-		return;
-	}
 	if (field.value.trim() !== '')		/* restored by the browser after a reload */
 		field.dispatchEvent(new Event('input'));
 }

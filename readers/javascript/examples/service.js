@@ -5,7 +5,7 @@
  *
  * The table, and a trigger that sends notifications of new keys (see README.md):
  *
- *   CREATE TABLE users (id bigint PRIMARY KEY, name text NOT NULL);
+ *   CREATE TABLE users (id bigint PRIMARY KEY, email text NOT NULL);
  *   CREATE FUNCTION users_added() RETURNS trigger LANGUAGE plpgsql AS
  *     $$BEGIN PERFORM pg_notify('users_added', NEW.id::text); RETURN NULL; END$$;
  *   CREATE TRIGGER users_added AFTER INSERT OR UPDATE OF id ON users
@@ -17,7 +17,6 @@
  */
 import http from 'node:http';
 import pg from 'pg';
-import { load } from '../bloomfilter.js';
 import { register } from '../pg.js';
 
 /* Which keys may exist, to the knowledge of this process. */
@@ -92,8 +91,8 @@ async function answer(request, response) {
 
 	if (request.method !== 'GET' || path === null || BigInt.asIntN(64, id) !== id) return reply(400, 'GET /users/ID', 'nobody');
 	if (!keys.mayExist(id)) return reply(404, 'no such user', 'filter');
-	const { rows } = await pool.query('SELECT name FROM users WHERE id = $1', [id.toString()]);
-	return rows.length === 0 ? reply(404, 'no such user', 'database') : reply(200, rows[0].name, 'database');
+	const { rows } = await pool.query('SELECT email FROM users WHERE id = $1', [id.toString()]);
+	return rows.length === 0 ? reply(404, 'no such user', 'database') : reply(200, rows[0].email, 'database');
 }
 
 const server = http.createServer((request, response) => {
@@ -113,7 +112,6 @@ async function stop() {
 process.on('SIGTERM', stop);
 process.on('SIGINT', stop);
 
-await load();
 const fresh = keys.keepFresh();
 server.listen(Number(process.argv[2] ?? 0), '127.0.0.1', () => console.log(`listening on 127.0.0.1:${server.address().port}`));
 await fresh;

@@ -1,6 +1,6 @@
 /* The Node part of readers/bench. */
 import pg from 'pg';
-import { Filter, load } from '../bloomfilter.js';
+import { Filter } from '../bloomfilter.js';
 import { register } from '../pg.js';
 
 const seconds = Number(process.env.SECONDS_EACH ?? 3);
@@ -30,7 +30,6 @@ function rateSync(what, each, ask) {
 	report(what, batch * each / (performance.now() - start) * 1000);
 }
 
-await load();
 const client = new pg.Client();
 await client.connect();
 const { rows: [texts] } = await client.query('SELECT * FROM filters');

@@ -4,7 +4,7 @@
  */
 import { createReadStream, readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
-import { bloomHash, Filter, FilterError, load } from '../bloomfilter.js';
+import { bloomHash, Filter, FilterError } from '../bloomfilter.js';
 import { nativeKey } from './native.js';
 
 const folder = process.argv[2];
@@ -21,7 +21,6 @@ async function* lines(name) {
 	for await (const line of createInterface({ input: createReadStream(`${folder}/${name}.tsv`) })) yield line.split('\t');
 }
 
-await load();
 
 // keys: their hashes, and the results of the filters of their classes
 const filters = new Map(rows('filters').map(([name, bloom, cuckoo]) => [name, [Filter.parse(bloom), Filter.parse(cuckoo)]]));

@@ -2,10 +2,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import pg from 'pg';
-import { Filter, FilterError, load } from '../bloomfilter.js';
+import { bloomHash, Filter, FilterError } from '../bloomfilter.js';
 import { register } from '../pg.js';
 
-await load();
 const QUERY = `SELECT bloom_agg(n) AS bloom, cuckoo_agg('user ' || n) AS cuckoo, NULL::bloom AS nothing, bloom_agg(n)::bytea AS bytes,
 	ARRAY[bloom_agg(n)] AS array FROM generate_series(1, 3000) n`;
 
@@ -52,7 +51,7 @@ test('a pool, and a schema that is not in the search path', () => connected({}, 
 
 test('an aggregate state is an error of the query', () => connected({}, async (client) => {
 	await register(client);
-	await client.query('CREATE OR REPLACE AGGREGATE state(int) (SFUNC = bloom_agg_transition, STYPE = bloom)');
+	await client.query('CREATE OR REPLACE AGGREGATE state(int) (SFUNC = _bloom_agg_transition, STYPE = bloom)');
 	await assert.rejects(client.query('SELECT state(n) FROM generate_series(1, 5) n'), (error) => error instanceof FilterError && /unfinished/.test(error.message));
 	assert.equal((await client.query('SELECT 1 AS one')).rows[0].one, 1);
 }));
@@ -67,4 +66,9 @@ test('100000 keys compared with the server, in one query', () => connected({}, a
 		WITH f AS (SELECT bloom_agg(n * 3) AS filter FROM generate_series(1, 20000) n)
 		SELECT filter, bloom_contains_each(filter, ARRAY(SELECT generate_series(1, 100000))) AS answers FROM f`);
 	assert.deepEqual(filter.containsMany(Array.from({ length: 100000 }, (_, i) => i + 1)), answers);
+}));
+
+test('keys of 0 to 1100 bytes have the hashes of the server', () => connected({}, async (client) => {
+	const { rows } = await client.query("SELECT n, substr(convert_to(repeat(md5(n::text), 35), 'UTF8'), 1, n) AS key, bloom_hash(substr(convert_to(repeat(md5(n::text), 35), 'UTF8'), 1, n)) AS hash FROM generate_series(0, 1100) n");
+	for (const { n, key, hash } of rows) assert.equal(bloomHash(key, 'bytea'), BigInt(hash), `${n} bytes`);
 }));

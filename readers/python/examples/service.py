@@ -2,7 +2,7 @@
 
 The table, and a trigger that sends notifications of new keys (see README.md):
 
-    CREATE TABLE users (id bigint PRIMARY KEY, name text NOT NULL);
+    CREATE TABLE users (id bigint PRIMARY KEY, email text NOT NULL);
     CREATE FUNCTION users_added() RETURNS trigger LANGUAGE plpgsql AS
       $$BEGIN PERFORM pg_notify('users_added', NEW.id::text); RETURN NULL; END$$;
     CREATE TRIGGER users_added AFTER INSERT OR UPDATE OF id ON users
@@ -83,7 +83,7 @@ class Lookup:
             try:
                 if self.connection is None:
                     self.connection = psycopg.connect(autocommit=True, application_name="users lookup")
-                return self.connection.execute("SELECT name FROM users WHERE id = %s", (key,)).fetchone()
+                return self.connection.execute("SELECT email FROM users WHERE id = %s", (key,)).fetchone()
             except psycopg.Error:
                 self.connection = None
                 raise

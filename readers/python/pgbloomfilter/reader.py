@@ -343,9 +343,10 @@ class Filter:
     def parse(cls, value: Union[str, bytes, bytearray, memoryview]) -> "Filter":
         """Read a filter from its text (base64) or its bytes, and validate it completely.
 
-        The bytes are the same as bytea, in binary COPY and on the wire.
+        The text may end with a newline, as psql prints it.  The bytes are the same as bytea, in binary COPY and on the wire.
         """
         if isinstance(value, str):
+            value = value[:-1].removesuffix("\r") if value.endswith("\n") else value
             if value.startswith("\\x"):
                 raise FilterError("this is the text of a bytea, not of a filter: pass the bytes")
             if len(value) // 4 * 3 - 2 + LENGTH_WORD > MAX_BYTES:

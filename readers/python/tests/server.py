@@ -77,7 +77,7 @@ with psycopg.connect() as connection:
     def test_a_state_of_an_aggregate(self):
         with psycopg.connect() as connection:
             register(connection)
-            connection.execute("CREATE AGGREGATE python_state(int) (SFUNC = bloom_agg_transition, STYPE = bloom)")
+            connection.execute("CREATE AGGREGATE python_state(int) (SFUNC = _bloom_agg_transition, STYPE = bloom)")
             with self.assertRaisesRegex(FilterError, "unfinished"):
                 connection.execute("SELECT python_state(n) FROM generate_series(1, 5) n").fetchone()
             connection.rollback()

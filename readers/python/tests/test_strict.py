@@ -138,6 +138,14 @@ class Strict(unittest.TestCase):
         with self.assertRaises(TypeError):
             Filter()
 
+    def test_newline_of_psql(self):
+        text = next(vector["text"] for vector in VECTORS["filters"] if vector["stats"]["key_class"] == "integer")
+        for end in ("\n", "\r\n"):
+            self.assertEqual(Filter.parse(text + end).contains(1), Filter.parse(text).contains(1))
+        for wrong in (text + "\n\n", text + " ", text + "\r", text + "\n ", "\n" + text):
+            with self.assertRaises(FilterError):
+                Filter.parse(wrong)
+
     def test_a_filter_does_not_change_with_the_bytes_it_was_made_of(self):
         data = bytearray(base64.b64decode(next(vector["text"] for vector in VECTORS["filters"] if vector["name"] == "one word")))
         filter = Filter.parse(data)
