@@ -280,6 +280,7 @@ extern void fp_rescan(IndexScanDesc scan, ScanKey keys, int nkeys, ScanKey order
 extern void fp_endscan(IndexScanDesc scan);
 extern bool fp_gettuple(IndexScanDesc scan, ScanDirection direction);
 extern bool fp_may_contain(Relation index, uint64 hash, Snapshot snapshot);
+extern struct IndexHealth fp_health(Relation index, uint32 most);
 extern int64 fp_getbitmap(IndexScanDesc scan, TIDBitmap *bitmap);
 extern void fp_costestimate(struct PlannerInfo *root, struct IndexPath *path, double loop_count,
 							Cost *startup_cost, Cost *total_cost, Selectivity *selectivity,

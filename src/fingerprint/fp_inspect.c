@@ -47,6 +47,8 @@ typedef struct Walk
 	BlockNumber posting_pages;
 	double		false_fetches;	/* summed up over the buckets */
 	uint64		exhausted;		/* pages that cannot be divided further */
+	bool		is_sample;		/* posting pages are not read */
+	uint32		references;		/* to posting pages that were not read */
 	Tuplesortstate *sort;		/* of entries, if they are to be checked */
 	TupleTableSlot *slot;
 	FpChain		chain;			/* of the pages of this bucket that were read */
@@ -141,7 +143,9 @@ walk_page(Walk *walk, Buffer buffer, uint64 base, unsigned level)
 	{
 		FpEntry		entry = fp_get(page, i, base);
 
-		if (entry.offset == InvalidOffsetNumber)
+		if (entry.offset == InvalidOffsetNumber && walk->is_sample)
+			walk->references++;
+		else if (entry.offset == InvalidOffsetNumber)
 		{
 			Buffer		head = fp_follow(&walk->chain, BufferGetBlockNumber(buffer), entry.block, FP_POSTING,
 										 BUFFER_LOCK_SHARE);
@@ -197,22 +201,67 @@ walk_bucket(Walk *walk, uint32 bucket)
 	walk_chains(walk);
 }
 
-static void
-walk_index(Walk *walk)
+/* Walk over buckets at equal distances, at most this number of them; returns the number of all buckets. */
+static uint32
+walk_buckets(Walk *walk, uint32 most)
 {
 	uint32		buckets = fp_count_buckets(walk->index);
+	uint32		n = Min(most, buckets);
 
-	for (uint32 bucket = 0; bucket < buckets; bucket++)
+	for (uint32 i = 0; i < n; i++)
 	{
 		CHECK_FOR_INTERRUPTS();
-		walk_bucket(walk, bucket);
+		walk_bucket(walk, (uint32) ((uint64) i * buckets / n));
 	}
+	return buckets;
 }
 
 /* ----------------------------------------------------------------
  * Statistics
  * ----------------------------------------------------------------
  */
+
+/* Return a sentence that says what should be done about an index, or NULL. */
+static const char *
+fp_advice(const Walk *walk)
+{
+	if (!walk->index->rd_index->indisvalid)
+		return INDEX_ADVICE_INVALID;
+	if (walk->exhausted > 0)
+		return "REINDEX INDEX CONCURRENTLY: entries have too few bits for an index of this size";
+	if (walk->overflow_pages > MUCH_OVERFLOW * walk->primary_pages || walk->posting_pages > walk->primary_pages)
+		return "consider a btree: many keys are repeated";
+	return NULL;
+}
+
+/*
+ * Estimate the condition of an index from the primary and overflow pages of at most `most` buckets.
+ *
+ * The metapage tells how many pages are not primary pages.  If the buckets refer to posting
+ * pages, then those that the buckets do not account for are taken for posting pages, and rows
+ * are counted as VACUUM has counted them.
+ */
+IndexHealth
+fp_health(Relation index, uint32 most)
+{
+	FpMeta		meta = fp_read_meta(index);
+	Walk		walk = {index, .is_sample = true};
+	const unsigned capacity = FP_CAPACITY;
+	IndexHealth health = {.layers = -1, .target_fpp = -1, .stale = -1};
+	double		buckets = walk_buckets(&walk, most);
+	double		share = walk.primary_pages / buckets;
+	double		others = meta.end - FP_META_BLOCK - 1 - buckets;
+
+	if (walk.references > 0)
+		walk.posting_pages = (BlockNumber) Max(others * share - walk.overflow_pages, 0);
+	health.keys = walk.rows / share;
+	if (walk.references > 0)
+		health.keys = Max(health.keys, index->rd_rel->reltuples);
+	health.fill = walk.rows / (((double) walk.primary_pages + walk.overflow_pages) * capacity);
+	health.fpp = walk.false_fetches / walk.primary_pages;
+	health.advice = fp_advice(&walk);
+	return health;
+}
 
 PG_FUNCTION_INFO_V1(fingerprint_stats);
 Datum
@@ -225,14 +274,16 @@ fingerprint_stats(PG_FUNCTION_ARGS)
 	double		bytes;
 	double		pages;
 	const unsigned capacity = FP_CAPACITY;
+	const char *advice;
 	TupleDesc	desc;
 	Datum		values[9];
 	bool		nulls[9] = {0};
 
 	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
 		elog(ERROR, "return type must be a row type");
-	walk_index(&walk);
+	walk_buckets(&walk, PG_UINT32_MAX);
 	bytes = (double) RelationGetNumberOfBlocks(inspected.index) * BLCKSZ;
+	advice = fp_advice(&walk);
 	pages = (double) walk.primary_pages + walk.overflow_pages + walk.posting_pages;
 	values[0] = Int64GetDatum((int64) walk.rows);
 	values[1] = Int64GetDatum((int64) bytes);
@@ -243,14 +294,8 @@ fingerprint_stats(PG_FUNCTION_ARGS)
 	values[5] = Int64GetDatum((int64) walk.posting_pages);
 	values[6] = Float8GetDatum(walk.false_fetches / walk.primary_pages);
 	values[7] = CStringGetTextDatum(key_class_label(&class));
-	if (!inspected.index->rd_index->indisvalid)
-		values[8] = CStringGetTextDatum("not valid: REINDEX or drop it");
-	else if (walk.exhausted > 0)
-		values[8] = CStringGetTextDatum("REINDEX INDEX CONCURRENTLY: entries have too few bits for an index of this size");
-	else if (walk.overflow_pages > MUCH_OVERFLOW * walk.primary_pages || walk.posting_pages > walk.primary_pages)
-		values[8] = CStringGetTextDatum("consider a btree: many keys are repeated");
-	else
-		nulls[8] = true;
+	nulls[8] = advice == NULL;
+	values[8] = nulls[8] ? (Datum) 0 : CStringGetTextDatum(advice);
 	inspected_close(inspected);
 	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values, nulls)));
 }
@@ -368,7 +413,7 @@ fingerprint_check(PG_FUNCTION_ARGS)
 	walk.slot = rows.slot = MakeSingleTupleTableSlot(sort_desc, &TTSOpsVirtual);
 
 	walk.sort = begin_sort(sort_desc);
-	walk_index(&walk);
+	walk_buckets(&walk, PG_UINT32_MAX);
 	tuplesort_performsort(walk.sort);
 
 	snapshot = RegisterSnapshot(GetLatestSnapshot());

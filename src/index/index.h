@@ -196,6 +196,9 @@ extern void bfindex_costestimate(struct PlannerInfo *root, struct IndexPath *pat
 								 double *correlation, double *pages);
 extern bool bfindex_key_of_outer_query(struct Node *node, struct PlannerInfo *root);
 
+/* inspect.c */
+extern struct IndexHealth bfindex_health(Relation index, const BfindexMeta *meta, BlockNumber most);
+
 /* Is the relation an index of this access method that has a file? */
 static inline bool
 bfindex_is(Relation relation)

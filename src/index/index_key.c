@@ -80,6 +80,21 @@ index_key_compares_like_column(Relation index)
 	return type == index->rd_opcintype[0] || op_in_opfamily(entry->eq_opr, index->rd_opfamily[0]);
 }
 
+/* Return the access method of an index, or InvalidOid if the index does not exist. */
+Oid
+index_access_method(Oid index)
+{
+	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(index));
+	Oid			method = InvalidOid;
+
+	if (HeapTupleIsValid(tuple))
+	{
+		method = ((Form_pg_class) GETSTRUCT(tuple))->relam;
+		ReleaseSysCache(tuple);
+	}
+	return method;
+}
+
 /* Raise an error if keys of this type cannot be indexed.  To be called by ambuild. */
 void
 index_key_check(Relation index, const KeyType *type)
@@ -105,7 +120,7 @@ index_key_check(Relation index, const KeyType *type)
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("values of type %s cannot be keys of a %s index", type_name, method),
 				 errdetail("%s", type->can_change),
-				 errhint("Index an expression of a built-in type.")));
+				 errhint("%s", type->instead)));
 	if (!index_key_compares_like_column(index))
 		ereport(WARNING,
 				(errmsg("index \"%s\" does not support the equality operator of type %s",

@@ -25,6 +25,7 @@ extern Oid	index_key_type_oid(Relation index);
 extern KeyType *index_key_type(Relation index, MemoryContext context);
 extern KeyType *index_key_type_of_operand(Relation index, Oid type, MemoryContext context);
 extern bool index_key_compares_like_column(Relation index);
+extern Oid	index_access_method(Oid index);
 extern void index_key_check(Relation index, const KeyType *type);
 extern bool index_key_validate(Oid opclass);
 

@@ -11,6 +11,7 @@
 #include "access/table.h"
 #include "access/tableam.h"
 #include "catalog/index.h"
+#include "catalog/pg_class.h"
 #include "catalog/pg_statistic.h"
 #include "funcapi.h"
 #include "miscadmin.h"
@@ -40,21 +41,26 @@
 /* Statistics of one layer, or of all. */
 typedef struct LayerStats
 {
-	uint64		bits_set;
+	double		bits_set;
 	double		keys;
 	double		fpp;			/* mean over the pages */
 	double		overflowed;		/* share of the pages */
 } LayerStats;
 
-/* Read all pages of a layer. */
+/*
+ * Read pages of a layer at equal distances, at most this number of them.  Keys are spread evenly over
+ * the pages, so that a few pages tell about all.
+ */
 static LayerStats
-layer_stats(Relation index, const BfindexLayer *layer, unsigned number)
+layer_stats(Relation index, const BfindexLayer *layer, unsigned number, BlockNumber most)
 {
+	BlockNumber n = Min(most, layer->pages);
+	double		scale = (double) layer->pages / n;
 	LayerStats	stats = {0};
 
-	for (BlockNumber i = 0; i < layer->pages; i++)
+	for (BlockNumber i = 0; i < n; i++)
 	{
-		Buffer		buffer = ReadBuffer(index, layer->first + i);
+		Buffer		buffer = ReadBuffer(index, layer->first + (BlockNumber) ((uint64) i * layer->pages / n));
 
 		CHECK_FOR_INTERRUPTS();
 		LockBuffer(buffer, BUFFER_LOCK_SHARE);
@@ -63,15 +69,30 @@ layer_stats(Relation index, const BfindexLayer *layer, unsigned number)
 			Page		page = BufferGetPage(buffer);
 			bf_census	census = bf_lines_census(server_host(NULL), bfindex_page_lines(page), bfindex_page_shape(layer));
 
-			stats.bits_set += census.bits_set;
-			stats.keys += census.keys;
-			stats.fpp += census.fpp / layer->pages;
+			stats.bits_set += (double) census.bits_set * scale;
+			stats.keys += census.keys * scale;
+			stats.fpp += census.fpp / n;
 			if (((BfindexPage *) page)->flags & BFINDEX_OVERFLOW)
-				stats.overflowed += 1.0 / layer->pages;
+				stats.overflowed += 1.0 / n;
 		}
 		UnlockReleaseBuffer(buffer);
 	}
 	return stats;
+}
+
+/* Return the number of rows of a table as VACUUM and ANALYZE have counted them; negative if not known. */
+static double
+table_rows(Oid table)
+{
+	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(table));
+	double		rows = -1;
+
+	if (HeapTupleIsValid(tuple))
+	{
+		rows = ((Form_pg_class) GETSTRUCT(tuple))->reltuples;
+		ReleaseSysCache(tuple);
+	}
+	return rows;
 }
 
 /*
@@ -79,18 +100,18 @@ layer_stats(Relation index, const BfindexLayer *layer, unsigned number)
  * statistics of ANALYZE and VACUUM; negative if there are none, or if the index is partial.
  */
 static double
-live_keys(Inspected inspected)
+live_keys(Relation index)
 {
-	AttrNumber	column = inspected.index->rd_index->indkey.values[0];
-	double		rows = inspected.heap->rd_rel->reltuples;
+	AttrNumber	column = index->rd_index->indkey.values[0];
+	Oid			table = index->rd_index->indrelid;
+	double		rows = table_rows(table);
 	HeapTuple	tuple;
 	Form_pg_statistic form;
 	double		keys;
 
-	if (rows < 0 || !heap_attisnull(inspected.index->rd_indextuple, Anum_pg_index_indpred, NULL))
+	if (rows < 0 || !heap_attisnull(index->rd_indextuple, Anum_pg_index_indpred, NULL))
 		return -1;
-	tuple = SearchSysCache3(STATRELATTINH,
-							ObjectIdGetDatum(RelationGetRelid(column != 0 ? inspected.heap : inspected.index)),
+	tuple = SearchSysCache3(STATRELATTINH, ObjectIdGetDatum(column != 0 ? table : RelationGetRelid(index)),
 							Int16GetDatum(column != 0 ? column : 1), BoolGetDatum(false));
 	if (!HeapTupleIsValid(tuple))
 		return rows == 0 ? 0 : -1;
@@ -103,19 +124,58 @@ live_keys(Inspected inspected)
 	return keys;
 }
 
+/* Return a sentence that says what should be done about an index, or NULL. */
+static const char *
+bfindex_advice(Relation index, const BfindexMeta *meta, double stale)
+{
+	if (!index->rd_index->indisvalid)
+		return INDEX_ADVICE_INVALID;
+	if (meta->fpp != bfindex_fpp(index))
+		return psprintf("REINDEX INDEX CONCURRENTLY: it was built with fpp = %g, and fpp = %g takes effect when it is rebuilt",
+						meta->fpp, bfindex_fpp(index));
+	if (stale > MUCH_STALE)
+		return "REINDEX INDEX CONCURRENTLY: many keys belong to deleted rows";
+	if (meta->layers >= MANY_LAYERS)
+		return "REINDEX INDEX CONCURRENTLY: a single layer would take less space and time";
+	return NULL;
+}
+
+/* Return the condition of an index.  At most `most` pages of each layer are read. */
+IndexHealth
+bfindex_health(Relation index, const BfindexMeta *meta, BlockNumber most)
+{
+	IndexHealth health = {.layers = meta->layers, .target_fpp = meta->fpp, .stale = -1};
+	double		live = live_keys(index);
+	double		bits_set = 0;
+	uint64		bits = 0;
+	double		reached = 1;	/* share of the lookups that reach a layer */
+
+	for (unsigned i = 0; i < meta->layers; i++)
+	{
+		LayerStats	stats = layer_stats(index, &meta->layer[i], i, most);
+
+		bits_set += stats.bits_set;
+		bits += (uint64) meta->layer[i].pages * BFINDEX_PAGE_WORDS * 64;
+		health.keys += stats.keys;
+		health.fpp += reached * stats.fpp;
+		reached *= stats.overflowed;
+	}
+	health.fill = bits_set / (double) bits;
+	if (live >= 0)
+		health.stale = health.keys > live ? 1 - live / health.keys : 0;
+	health.advice = bfindex_advice(index, meta, health.stale);
+	return health;
+}
+
 PG_FUNCTION_INFO_V1(bloom_index_stats);
 Datum
 bloom_index_stats(PG_FUNCTION_ARGS)
 {
 	Inspected	inspected = inspected_open(PG_GETARG_OID(0), "bloomfilter");
 	BfindexMeta meta = bfindex_read_meta(inspected.index);
+	IndexHealth health = bfindex_health(inspected.index, &meta, MaxBlockNumber);
 	KeyClass	class = index_key_class(&meta.class);
-	LayerStats	all = {0};
-	uint64		bits = 0;
 	uint64		capacity = 0;
-	double		reached = 1;	/* share of the lookups that reach a layer */
-	double		live = live_keys(inspected);
-	double		stale;
 	TupleDesc	desc;
 	Datum		values[10];
 	bool		nulls[10] = {0};
@@ -123,36 +183,19 @@ bloom_index_stats(PG_FUNCTION_ARGS)
 	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
 		elog(ERROR, "return type must be a row type");
 	for (unsigned i = 0; i < meta.layers; i++)
-	{
-		LayerStats	stats = layer_stats(inspected.index, &meta.layer[i], i);
-
-		all.bits_set += stats.bits_set;
-		all.keys += stats.keys;
-		all.fpp += reached * stats.fpp;
-		reached *= stats.overflowed;
-		bits += (uint64) meta.layer[i].pages * BFINDEX_PAGE_WORDS * 64;
 		capacity += (uint64) meta.layer[i].pages * meta.layer[i].page_keys;
-	}
-	stale = all.keys > live ? 1 - live / all.keys : 0;
-
-	values[0] = Int32GetDatum(meta.layers);
-	values[1] = Int64GetDatum((int64) rint(all.keys));
+	values[0] = Int32GetDatum(health.layers);
+	values[1] = Int64GetDatum((int64) rint(health.keys));
 	values[2] = Int64GetDatum((int64) capacity);
 	values[3] = Int64GetDatum((int64) RelationGetNumberOfBlocks(inspected.index) * BLCKSZ);
-	values[4] = Float8GetDatum((double) all.bits_set / (double) bits);
-	values[5] = Float8GetDatum(meta.fpp);
-	values[6] = Float8GetDatum(all.fpp);
-	values[7] = Float8GetDatum(stale);
-	nulls[7] = live < 0;
+	values[4] = Float8GetDatum(health.fill);
+	values[5] = Float8GetDatum(health.target_fpp);
+	values[6] = Float8GetDatum(health.fpp);
+	values[7] = Float8GetDatum(health.stale);
+	nulls[7] = health.stale < 0;
 	values[8] = CStringGetTextDatum(key_class_label(&class));
-	if (!inspected.index->rd_index->indisvalid)
-		values[9] = CStringGetTextDatum("not valid: REINDEX or drop it");
-	else if (live >= 0 && stale > MUCH_STALE)
-		values[9] = CStringGetTextDatum("REINDEX INDEX CONCURRENTLY: many keys belong to deleted rows");
-	else if (meta.layers >= MANY_LAYERS)
-		values[9] = CStringGetTextDatum("REINDEX INDEX CONCURRENTLY: a single layer would take less space and time");
-	else
-		nulls[9] = true;
+	nulls[9] = health.advice == NULL;
+	values[9] = nulls[9] ? (Datum) 0 : CStringGetTextDatum(health.advice);
 	inspected_close(inspected);
 	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values, nulls)));
 }

@@ -19,6 +19,7 @@
 #include "access/relation.h"
 #include "access/table.h"
 #include "access/xact.h"
+#include "catalog/index.h"
 #include "catalog/partition.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_inherits.h"
@@ -26,6 +27,7 @@
 #include "commands/defrem.h"
 #include "funcapi.h"
 #include "miscadmin.h"
+#include "pgstat.h"
 #include "storage/proc.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
@@ -58,14 +60,8 @@ count_invalidation(Datum arg, Oid relation)
 static bool
 index_is_filter(Oid index)
 {
-	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(index));
-	Oid			method = InvalidOid;
+	Oid			method = index_access_method(index);
 
-	if (HeapTupleIsValid(tuple))
-	{
-		method = ((Form_pg_class) GETSTRUCT(tuple))->relam;
-		ReleaseSysCache(tuple);
-	}
 	return OidIsValid(method) &&
 		(method == get_index_am_oid("bloomfilter", true) || method == get_index_am_oid("fingerprint", true));
 }
@@ -157,6 +153,20 @@ add_table(TableLookup *lookup, Oid oid, Oid named, bool *found)
 	table_close(table, NoLock);
 }
 
+/* Raise the error for a relation that is not a table, but possibly an index of one. */
+static void
+refuse_non_table(Relation relation)
+{
+	Oid			table = IndexGetRelation(RelationGetRelid(relation), true);
+
+	ereport(ERROR,
+			(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+			 errmsg("\"%s\" is not a table", RelationGetRelationName(relation)),
+			 OidIsValid(table) ?
+			 errhint("Specify the table \"%s\" and the indexed column; to inspect the index, use bloom_index_stats or fingerprint_stats.",
+					 get_rel_name(table)) : 0));
+}
+
 /* Prepare a lookup whose memory is freed with `parent`. */
 void
 table_lookup_init(TableLookup *lookup, MemoryContext parent)
@@ -204,9 +214,7 @@ table_lookup_resolve(TableLookup *lookup, Oid relation, const char *column)
 				 errmsg("table with OID %u does not exist", relation)));
 	if (table->rd_rel->relkind != RELKIND_RELATION && table->rd_rel->relkind != RELKIND_PARTITIONED_TABLE &&
 		table->rd_rel->relkind != RELKIND_MATVIEW)
-		ereport(ERROR,
-				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-				 errmsg("\"%s\" is not a table", RelationGetRelationName(table))));
+		refuse_non_table(table);
 	lookup->attribute = find_column(table, column, &named);
 	trust_check_may_read(table, lookup->attribute != InvalidAttrNumber ? trust_column(lookup->attribute) :
 						 columns_of_named_index(named));
@@ -252,7 +260,13 @@ refuse_class(Relation index, IndexKeyClass stored, const KeyType *type)
 	key_class_check(&of_index, &type->class);
 }
 
-/* Can this table contain a row with the key? */
+/*
+ * Can this table contain a row with the key?
+ *
+ * A probe counts as a scan of the index, so that reports of unused indexes do not list it.
+ * A key that is present counts as an entry read: idx_tup_read / idx_scan is the share of
+ * such keys.
+ */
 bool
 table_lookup_may_contain(const LookupTable *table, const KeyType *type, uint64 hash)
 {
@@ -273,6 +287,9 @@ table_lookup_may_contain(const LookupTable *table, const KeyType *type, uint64 h
 			refuse_class(index, fp_meta(index)->class, type);
 		result = fp_may_contain(index, hash, GetActiveSnapshot());
 	}
+	pgstat_count_index_scan(index);
+	if (result)
+		pgstat_count_index_tuples(index, 1);
 	RelationClose(index);
 	return result;
 }
@@ -350,6 +367,23 @@ bloom_index_contains_each(PG_FUNCTION_ARGS)
 		PG_RETURN_ARRAYTYPE_P(construct_empty_array(BOOLOID));
 	PG_RETURN_ARRAYTYPE_P(construct_md_array(results, keys.nulls, AARR_NDIM(keys.array), AARR_DIMS(keys.array),
 											 AARR_LBOUND(keys.array), BOOLOID, sizeof(bool), true, TYPALIGN_CHAR));
+}
+
+/* The keys of an array that no row certainly has, each once. */
+PG_FUNCTION_INFO_V1(bloom_index_missing);
+Datum
+bloom_index_missing(PG_FUNCTION_ARGS)
+{
+	LookupCall *call = lookup_call(fcinfo);
+	KeyArray	keys = key_array_of_argument(fcinfo, 2, &call->type);
+	bool	   *found = palloc(sizeof(bool) * Max(keys.n, 1));
+
+	for (Size i = 0; i < keys.n; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		found[i] = any_table_may_contain(call, keys.hashes[i]);
+	}
+	PG_RETURN_ARRAYTYPE_P(key_array_of_missing(&keys, found));
 }
 
 PG_FUNCTION_INFO_V1(bloom_index_partitions);
