@@ -249,7 +249,10 @@ may_have_rows(LookupNodeState *state, LookupChild *child)
 	found = bfindex_contains_hash(child->filter, state->hash, node->state->es_snapshot);
 	state->probes++;
 	if (found)
+	{
+		pgstat_count_index_tuples(child->filter, 1);
 		InstrCountFiltered1(node, 1);
+	}
 	else
 	{
 		state->ended++;
