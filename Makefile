@@ -18,12 +18,12 @@ CORE = src/core/geometry.o src/core/growth.o src/core/lines.o src/core/table.o s
        src/core/accumulator.o src/core/base64.o src/core/format.o src/core/query.o src/core/bloom.o \
        src/core/bloom_layers.o src/core/bloom_sets.o src/core/bloom_write.o src/core/cuckoo.o src/core/cuckoo_sets.o src/core/mutable.o
 OBJS = bloomfilter.o $(CORE) src/server.o \
-       src/key.o src/key_class.o src/key_scalar.o src/key_nested.o src/key_argument.o \
+       src/key.o src/key_class.o src/key_scalar.o src/key_nested.o src/key_argument.o src/key_array.o \
        src/value.o src/builder.o src/contains.o src/change.o src/aggregate.o src/sets.o src/stats.o \
        src/io.o src/planner.o \
        src/index/index_key.o src/index/handler.o src/index/page.o src/index/layers.o src/index/build.o src/index/insert.o \
        src/index/index_probe.o src/index/index_scan.o src/index/cost.o \
-       src/index/trust.o src/index/table_lookup.o src/index/find.o src/index/inspected.o src/index/inspect.o \
+       src/index/trust.o src/index/table_lookup.o src/index/find.o src/index/inspected.o src/index/inspect.o src/index/monitor.o \
        src/fingerprint/fp_handler.o src/fingerprint/fp_address.o src/fingerprint/fp_page.o src/fingerprint/fp_bucket.o \
        src/fingerprint/fp_grow.o src/fingerprint/fp_build.o src/fingerprint/fp_scan.o src/fingerprint/fp_vacuum.o \
        src/fingerprint/fp_inspect.o \
@@ -32,19 +32,21 @@ OBJS = bloomfilter.o $(CORE) src/server.o \
        src/joinfilter/collect_node.o src/joinfilter/scan_node.o src/joinfilter/probe_node.o \
        src/joinfilter/probe_list.o src/joinfilter/pass_through.o src/joinfilter/heap.o \
        src/lookup/lookup_match.o src/lookup/lookup_sample.o src/lookup/lookup_path.o src/lookup/lookup_plan.o \
-       src/lookup/lookup_node.o
+       src/lookup/lookup_node.o \
+       src/filterset/filterset_table.o src/filterset/filterset_slot.o src/filterset/filterset_create.o src/filterset/filterset.o
 
 REGRESS = keys class fpp canonical input nulls aggregates states bounds sets growth stored missing unchanged planner plpgsql travel \
           cuckoo cuckoo_bytes cuckoo_growth cuckoo_model encodings index index_keys index_functions index_plans fingerprint joins joins_skip joins_modify \
-          lookups catalog
+          lookups filter_sets calls monitoring catalog
 REGRESS_OPTS = --load-extension=bloomfilter --load-extension=citext
 
 # Isolation tests (specs/).  They are left out if REGRESS is set on the command line.
 ifneq ($(origin REGRESS), command line)
-ISOLATION = new_keys index_skew index_snapshot index_move index_locks index_change index_temporary \
+ISOLATION = new_keys filter_set_skew filter_set_names index_skew index_snapshot index_move index_locks index_change index_temporary \
+            index_monitoring \
             joins_hot joins_recheck lookup_skew lookup_recheck lookup_change lookup_snapshot \
             fingerprint_skew fingerprint_vacuum fingerprint_concurrently fingerprint_snapshot \
-            recipe_nickname recipe_coupons recipe_changes recipe_small_filters recipe_crawler
+            recipe_nickname recipe_coupons recipe_changes recipe_small_filters recipe_crawler recipe_events
 endif
 ISOLATION_OPTS = --load-extension=bloomfilter
 

@@ -1,7 +1,10 @@
 /*
  * bloomfilter--1.0.sql
  *		All SQL objects of the extension: the types bloom and cuckoo, their functions,
- *		operators and aggregates.
+ *		operators and aggregates, and the access methods.
+ *
+ * Functions that only the server calls begin with an underscore, so that \df bloom* and
+ * \df cuckoo* list what users call.
  */
 
 -- complain if script is sourced in psql, rather than via CREATE EXTENSION
@@ -13,36 +16,36 @@
 
 CREATE TYPE bloom;
 
-CREATE FUNCTION bloom_in(cstring) RETURNS bloom
-  AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE FUNCTION bloom_out(bloom) RETURNS cstring
+CREATE FUNCTION _bloom_in(cstring) RETURNS bloom
+  AS 'MODULE_PATHNAME', 'bloom_in' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION _bloom_out(bloom) RETURNS cstring
   AS 'MODULE_PATHNAME', 'filter_out' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE FUNCTION bloom_recv(internal) RETURNS bloom
-  AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE FUNCTION bloom_send(bloom) RETURNS bytea
+CREATE FUNCTION _bloom_recv(internal) RETURNS bloom
+  AS 'MODULE_PATHNAME', 'bloom_recv' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION _bloom_send(bloom) RETURNS bytea
   AS 'MODULE_PATHNAME', 'filter_send' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
 CREATE TYPE bloom (
-  INPUT = bloom_in, OUTPUT = bloom_out,
-  RECEIVE = bloom_recv, SEND = bloom_send,
+  INPUT = _bloom_in, OUTPUT = _bloom_out,
+  RECEIVE = _bloom_recv, SEND = _bloom_send,
   STORAGE = external, ALIGNMENT = double
 );
 
 COMMENT ON TYPE bloom IS 'Bloom filter: reports every key that was added, and few others';
-COMMENT ON FUNCTION bloom_in(cstring) IS 'I/O';
-COMMENT ON FUNCTION bloom_out(bloom) IS 'I/O';
-COMMENT ON FUNCTION bloom_recv(internal) IS 'I/O';
-COMMENT ON FUNCTION bloom_send(bloom) IS 'I/O';
+COMMENT ON FUNCTION _bloom_in(cstring) IS 'I/O';
+COMMENT ON FUNCTION _bloom_out(bloom) IS 'I/O';
+COMMENT ON FUNCTION _bloom_recv(internal) IS 'I/O';
+COMMENT ON FUNCTION _bloom_send(bloom) IS 'I/O';
 
-CREATE FUNCTION bloom_from_bytea(bytea) RETURNS bloom
-  AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE FUNCTION bloom_to_bytea(bloom) RETURNS bytea
+CREATE FUNCTION _bloom_from_bytea(bytea) RETURNS bloom
+  AS 'MODULE_PATHNAME', 'bloom_from_bytea' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION _bloom_to_bytea(bloom) RETURNS bytea
   AS 'MODULE_PATHNAME', 'filter_to_bytea' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE CAST (bytea AS bloom) WITH FUNCTION bloom_from_bytea(bytea);
-CREATE CAST (bloom AS bytea) WITH FUNCTION bloom_to_bytea(bloom);
+CREATE CAST (bytea AS bloom) WITH FUNCTION _bloom_from_bytea(bytea);
+CREATE CAST (bloom AS bytea) WITH FUNCTION _bloom_to_bytea(bloom);
 
-COMMENT ON FUNCTION bloom_from_bytea(bytea) IS 'convert bytes to a filter, with validation';
-COMMENT ON FUNCTION bloom_to_bytea(bloom) IS 'convert a filter to bytes';
+COMMENT ON FUNCTION _bloom_from_bytea(bytea) IS 'convert bytes to a filter, with validation';
+COMMENT ON FUNCTION _bloom_to_bytea(bloom) IS 'convert a filter to bytes';
 COMMENT ON CAST (bytea AS bloom) IS 'convert bytes to a filter, with validation';
 COMMENT ON CAST (bloom AS bytea) IS 'convert a filter to bytes';
 
@@ -50,32 +53,32 @@ COMMENT ON CAST (bloom AS bytea) IS 'convert a filter to bytes';
 -- bloom: equality and hashing
 ------------------------------------------------------------------
 
-CREATE FUNCTION bloom_eq(bloom, bloom) RETURNS boolean
+CREATE FUNCTION _bloom_eq(bloom, bloom) RETURNS boolean
   AS 'MODULE_PATHNAME', 'filter_eq' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE FUNCTION bloom_ne(bloom, bloom) RETURNS boolean
+CREATE FUNCTION _bloom_ne(bloom, bloom) RETURNS boolean
   AS 'MODULE_PATHNAME', 'filter_ne' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE FUNCTION bloom_hash_value(bloom) RETURNS integer
+CREATE FUNCTION _bloom_hash_value(bloom) RETURNS integer
   AS 'MODULE_PATHNAME', 'filter_hash' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE FUNCTION bloom_hash_value_extended(bloom, bigint) RETURNS bigint
+CREATE FUNCTION _bloom_hash_value_extended(bloom, bigint) RETURNS bigint
   AS 'MODULE_PATHNAME', 'filter_hash_extended' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
 CREATE OPERATOR = (
-  LEFTARG = bloom, RIGHTARG = bloom, FUNCTION = bloom_eq,
+  LEFTARG = bloom, RIGHTARG = bloom, FUNCTION = _bloom_eq,
   COMMUTATOR = =, NEGATOR = <>, RESTRICT = eqsel, JOIN = eqjoinsel, HASHES
 );
 CREATE OPERATOR <> (
-  LEFTARG = bloom, RIGHTARG = bloom, FUNCTION = bloom_ne,
+  LEFTARG = bloom, RIGHTARG = bloom, FUNCTION = _bloom_ne,
   COMMUTATOR = <>, NEGATOR = =, RESTRICT = neqsel, JOIN = neqjoinsel
 );
 CREATE OPERATOR CLASS bloom_ops DEFAULT FOR TYPE bloom USING hash AS
   OPERATOR 1 =,
-  FUNCTION 1 bloom_hash_value(bloom),
-  FUNCTION 2 bloom_hash_value_extended(bloom, bigint);
+  FUNCTION 1 _bloom_hash_value(bloom),
+  FUNCTION 2 _bloom_hash_value_extended(bloom, bigint);
 
-COMMENT ON FUNCTION bloom_eq(bloom, bloom) IS 'implementation of = operator';
-COMMENT ON FUNCTION bloom_ne(bloom, bloom) IS 'implementation of <> operator';
-COMMENT ON FUNCTION bloom_hash_value(bloom) IS 'hash of a filter, for hash indexes and joins';
-COMMENT ON FUNCTION bloom_hash_value_extended(bloom, bigint) IS 'seeded hash of a filter, for hash partitioning';
+COMMENT ON FUNCTION _bloom_eq(bloom, bloom) IS 'implementation of = operator';
+COMMENT ON FUNCTION _bloom_ne(bloom, bloom) IS 'implementation of <> operator';
+COMMENT ON FUNCTION _bloom_hash_value(bloom) IS 'hash of a filter, for hash indexes and joins';
+COMMENT ON FUNCTION _bloom_hash_value_extended(bloom, bigint) IS 'seeded hash of a filter, for hash partitioning';
 COMMENT ON OPERATOR = (bloom, bloom) IS 'equal, byte by byte';
 COMMENT ON OPERATOR <> (bloom, bloom) IS 'not equal';
 COMMENT ON OPERATOR FAMILY bloom_ops USING hash IS 'hashing of filters by their bytes';
@@ -89,37 +92,41 @@ CREATE FUNCTION bloom_new(
     capacity bigint, fpp float8 DEFAULT 0.01,
     growth integer DEFAULT NULL, max_layers integer DEFAULT NULL) RETURNS bloom
   AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-CREATE FUNCTION bloom_add_support(internal) RETURNS internal
+CREATE FUNCTION _bloom_add_support(internal) RETURNS internal
   AS 'MODULE_PATHNAME', 'filter_add_support' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE FUNCTION bloom_add_all(filter bloom, keys anyarray) RETURNS bloom
-  AS 'MODULE_PATHNAME', 'filter_add_all' LANGUAGE C IMMUTABLE PARALLEL SAFE SUPPORT bloom_add_support;
+CREATE FUNCTION bloom_add_all(filter bloom, keys anycompatiblearray) RETURNS bloom
+  AS 'MODULE_PATHNAME', 'filter_add_all' LANGUAGE C IMMUTABLE PARALLEL SAFE SUPPORT _bloom_add_support;
 
+CREATE FUNCTION bloom_rotate(filter bloom) RETURNS bloom
+  AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+COMMENT ON FUNCTION bloom_rotate(bloom) IS 'begin a new layer of a rotating filter, and drop its oldest one';
 COMMENT ON FUNCTION bloom_new(bigint, float8, integer, integer) IS 'create an empty filter that grows, has a fixed size (growth => 0), or rotates (max_layers)';
-COMMENT ON FUNCTION bloom_add_all(bloom, anyarray) IS 'add all keys of an array to a filter';
-COMMENT ON FUNCTION bloom_add_support(internal) IS 'planner support';
+COMMENT ON FUNCTION bloom_add_all(bloom, anycompatiblearray) IS 'add all keys of an array to a filter';
+COMMENT ON FUNCTION _bloom_add_support(internal) IS 'planner support';
 
-CREATE FUNCTION bloom_contains_support(internal) RETURNS internal
+CREATE FUNCTION _bloom_contains_support(internal) RETURNS internal
   AS 'MODULE_PATHNAME', 'filter_contains_support' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE FUNCTION bloom_contains_sel(internal, oid, internal, integer) RETURNS float8
+CREATE FUNCTION _bloom_contains_sel(internal, oid, internal, integer) RETURNS float8
   AS 'MODULE_PATHNAME', 'filter_contains_sel' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE FUNCTION bloom_contains_joinsel(internal, oid, internal, smallint, internal) RETURNS float8
+CREATE FUNCTION _bloom_contains_joinsel(internal, oid, internal, smallint, internal) RETURNS float8
   AS 'MODULE_PATHNAME', 'filter_contains_joinsel' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
-COMMENT ON FUNCTION bloom_contains_support(internal) IS 'planner support';
-COMMENT ON FUNCTION bloom_contains_sel(internal, oid, internal, integer) IS 'restriction selectivity of @>';
-COMMENT ON FUNCTION bloom_contains_joinsel(internal, oid, internal, smallint, internal) IS 'join selectivity of @>';
+COMMENT ON FUNCTION _bloom_contains_support(internal) IS 'planner support';
+COMMENT ON FUNCTION _bloom_contains_sel(internal, oid, internal, integer) IS 'restriction selectivity of @>';
+COMMENT ON FUNCTION _bloom_contains_joinsel(internal, oid, internal, smallint, internal) IS 'join selectivity of @>';
 
--- Keys are declared anycompatible, so that literals of unknown type are text and every
--- other key keeps its type.
+-- Keys are declared anycompatible, and arrays of keys anycompatiblearray, so that literals
+-- and parameters of unknown type are text and all other keys keep their type.
 CREATE FUNCTION bloom_add(filter bloom, key anycompatible) RETURNS bloom
-  AS 'MODULE_PATHNAME', 'filter_add' LANGUAGE C IMMUTABLE PARALLEL SAFE SUPPORT bloom_add_support;
+  AS 'MODULE_PATHNAME', 'filter_add' LANGUAGE C IMMUTABLE PARALLEL SAFE SUPPORT _bloom_add_support;
 CREATE FUNCTION bloom_contains(filter bloom, key anycompatible) RETURNS boolean
-  AS 'MODULE_PATHNAME', 'filter_contains' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE SUPPORT bloom_contains_support;
+  AS 'MODULE_PATHNAME', 'filter_contains' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE SUPPORT _bloom_contains_support;
 CREATE FUNCTION bloom_hash(key anycompatible) RETURNS bigint
   AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 CREATE OPERATOR @> (
   LEFTARG = bloom, RIGHTARG = anycompatible, FUNCTION = bloom_contains,
-  RESTRICT = bloom_contains_sel, JOIN = bloom_contains_joinsel
+  RESTRICT = _bloom_contains_sel, JOIN = _bloom_contains_joinsel
 );
 
 COMMENT ON FUNCTION bloom_add(bloom, anycompatible) IS 'add a key to a filter';
@@ -127,18 +134,18 @@ COMMENT ON FUNCTION bloom_contains(bloom, anycompatible) IS 'may the key have be
 COMMENT ON FUNCTION bloom_hash(anycompatible) IS '64-bit hash of a key, the same in every filter';
 COMMENT ON OPERATOR @> (bloom, anycompatible) IS 'may the key have been added?';
 
-CREATE FUNCTION bloom_contains_any(filter bloom, keys anyarray) RETURNS boolean
+CREATE FUNCTION bloom_contains_any(filter bloom, keys anycompatiblearray) RETURNS boolean
   AS 'MODULE_PATHNAME', 'filter_contains_any' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE FUNCTION bloom_contains_all(filter bloom, keys anyarray) RETURNS boolean
+CREATE FUNCTION bloom_contains_all(filter bloom, keys anycompatiblearray) RETURNS boolean
   AS 'MODULE_PATHNAME', 'filter_contains_all' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE FUNCTION bloom_contains_each(filter bloom, keys anyarray) RETURNS boolean[]
+CREATE FUNCTION bloom_contains_each(filter bloom, keys anycompatiblearray) RETURNS boolean[]
   AS 'MODULE_PATHNAME', 'filter_contains_each' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 CREATE FUNCTION bloom_missing(filter bloom, keys anycompatiblearray) RETURNS anycompatiblearray
   AS 'MODULE_PATHNAME', 'filter_missing' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
-COMMENT ON FUNCTION bloom_contains_any(bloom, anyarray) IS 'may any of the keys have been added?';
-COMMENT ON FUNCTION bloom_contains_all(bloom, anyarray) IS 'may all of the keys have been added?';
-COMMENT ON FUNCTION bloom_contains_each(bloom, anyarray) IS 'for each key: may it have been added?';
+COMMENT ON FUNCTION bloom_contains_any(bloom, anycompatiblearray) IS 'may any of the keys have been added?';
+COMMENT ON FUNCTION bloom_contains_all(bloom, anycompatiblearray) IS 'may all of the keys have been added?';
+COMMENT ON FUNCTION bloom_contains_each(bloom, anycompatiblearray) IS 'for each key: may it have been added?';
 COMMENT ON FUNCTION bloom_missing(bloom, anycompatiblearray) IS 'distinct keys of an array that were certainly not added';
 
 ------------------------------------------------------------------
@@ -157,23 +164,23 @@ COMMENT ON FUNCTION bloom_intersection(bloom, bloom) IS 'intersection of two fil
 COMMENT ON OPERATOR | (bloom, bloom) IS 'union';
 COMMENT ON OPERATOR & (bloom, bloom) IS 'intersection';
 
-CREATE FUNCTION bloom_union_agg_transition(bloom, bloom) RETURNS bloom
-  AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-CREATE FUNCTION bloom_union_agg_final(bloom) RETURNS bloom
-  AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-CREATE FUNCTION bloom_intersection_agg_transition(bloom, bloom) RETURNS bloom
-  AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+CREATE FUNCTION _bloom_union_agg_transition(bloom, bloom) RETURNS bloom
+  AS 'MODULE_PATHNAME', 'bloom_union_agg_transition' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+CREATE FUNCTION _bloom_union_agg_final(bloom) RETURNS bloom
+  AS 'MODULE_PATHNAME', 'bloom_union_agg_final' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+CREATE FUNCTION _bloom_intersection_agg_transition(bloom, bloom) RETURNS bloom
+  AS 'MODULE_PATHNAME', 'bloom_intersection_agg_transition' LANGUAGE C IMMUTABLE PARALLEL SAFE;
 CREATE AGGREGATE bloom_union_agg(filter bloom) (
-  SFUNC = bloom_union_agg_transition, STYPE = bloom, SSPACE = 4096,
-  FINALFUNC = bloom_union_agg_final, COMBINEFUNC = bloom_union_agg_transition,
+  SFUNC = _bloom_union_agg_transition, STYPE = bloom, SSPACE = 4096,
+  FINALFUNC = _bloom_union_agg_final, COMBINEFUNC = _bloom_union_agg_transition,
   PARALLEL = SAFE);
 CREATE AGGREGATE bloom_intersection_agg(filter bloom) (
-  SFUNC = bloom_intersection_agg_transition, STYPE = bloom, SSPACE = 4096,
-  COMBINEFUNC = bloom_intersection_agg_transition, PARALLEL = SAFE);
+  SFUNC = _bloom_intersection_agg_transition, STYPE = bloom, SSPACE = 4096,
+  COMBINEFUNC = _bloom_intersection_agg_transition, PARALLEL = SAFE);
 
-COMMENT ON FUNCTION bloom_union_agg_transition(bloom, bloom) IS 'aggregate transition function';
-COMMENT ON FUNCTION bloom_union_agg_final(bloom) IS 'aggregate final function';
-COMMENT ON FUNCTION bloom_intersection_agg_transition(bloom, bloom) IS 'aggregate transition function';
+COMMENT ON FUNCTION _bloom_union_agg_transition(bloom, bloom) IS 'aggregate transition function';
+COMMENT ON FUNCTION _bloom_union_agg_final(bloom) IS 'aggregate final function';
+COMMENT ON FUNCTION _bloom_intersection_agg_transition(bloom, bloom) IS 'aggregate transition function';
 COMMENT ON AGGREGATE bloom_union_agg(bloom) IS 'union of all filters';
 COMMENT ON AGGREGATE bloom_intersection_agg(bloom) IS 'intersection of all filters; null if there are none';
 
@@ -190,7 +197,8 @@ CREATE FUNCTION bloom_stats(
     OUT bytes bigint, OUT bits bigint, OUT hashes integer, OUT layers integer,
     OUT capacity bigint, OUT cardinality bigint, OUT fill float8,
     OUT target_fpp float8, OUT fpp float8, OUT growth integer,
-    OUT max_layers integer, OUT key_class text, OUT format_version integer)
+    OUT max_layers integer, OUT key_class text, OUT format_version integer,
+    OUT advice text)
   AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 CREATE FUNCTION bloom_layers(
     filter bloom,
@@ -202,7 +210,7 @@ CREATE FUNCTION bloom_compact(filter bloom) RETURNS bloom
 CREATE FUNCTION bloom_plan(
     capacity bigint, fpp float8 DEFAULT 0.01,
     growth integer DEFAULT NULL, max_layers integer DEFAULT NULL,
-    OUT bytes bigint, OUT bits_per_key float8, OUT hashes integer)
+    OUT bytes bigint, OUT bits_per_key float8, OUT hashes integer, OUT growing_bytes bigint)
   AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
 
 COMMENT ON FUNCTION bloom_cardinality(bloom) IS 'estimated number of distinct keys in the filter';
@@ -210,7 +218,7 @@ COMMENT ON FUNCTION bloom_fpp(bloom) IS 'current probability that an absent key 
 COMMENT ON FUNCTION bloom_stats(bloom) IS 'geometry, contents and false-positive probability of the filter';
 COMMENT ON FUNCTION bloom_layers(bloom) IS 'layers of the filter, the oldest first';
 COMMENT ON FUNCTION bloom_compact(bloom) IS 'reduce the size of a filter';
-COMMENT ON FUNCTION bloom_plan(bigint, float8, integer, integer) IS 'size, bits per key and hashes that a filter would have; the maximum for a rotating one';
+COMMENT ON FUNCTION bloom_plan(bigint, float8, integer, integer) IS 'size, bits per key and hashes that a filter would have (the maximum for a rotating one), and its size if it can grow';
 
 ------------------------------------------------------------------
 -- cuckoo: the type, its text and binary forms
@@ -218,36 +226,36 @@ COMMENT ON FUNCTION bloom_plan(bigint, float8, integer, integer) IS 'size, bits 
 
 CREATE TYPE cuckoo;
 
-CREATE FUNCTION cuckoo_in(cstring) RETURNS cuckoo
-  AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE FUNCTION cuckoo_out(cuckoo) RETURNS cstring
+CREATE FUNCTION _cuckoo_in(cstring) RETURNS cuckoo
+  AS 'MODULE_PATHNAME', 'cuckoo_in' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION _cuckoo_out(cuckoo) RETURNS cstring
   AS 'MODULE_PATHNAME', 'filter_out' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE FUNCTION cuckoo_recv(internal) RETURNS cuckoo
-  AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE FUNCTION cuckoo_send(cuckoo) RETURNS bytea
+CREATE FUNCTION _cuckoo_recv(internal) RETURNS cuckoo
+  AS 'MODULE_PATHNAME', 'cuckoo_recv' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION _cuckoo_send(cuckoo) RETURNS bytea
   AS 'MODULE_PATHNAME', 'filter_send' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
 CREATE TYPE cuckoo (
-  INPUT = cuckoo_in, OUTPUT = cuckoo_out,
-  RECEIVE = cuckoo_recv, SEND = cuckoo_send,
+  INPUT = _cuckoo_in, OUTPUT = _cuckoo_out,
+  RECEIVE = _cuckoo_recv, SEND = _cuckoo_send,
   STORAGE = external, ALIGNMENT = double
 );
 
 COMMENT ON TYPE cuckoo IS 'cuckoo filter: reports every key that was added, and few others; keys can be deleted';
-COMMENT ON FUNCTION cuckoo_in(cstring) IS 'I/O';
-COMMENT ON FUNCTION cuckoo_out(cuckoo) IS 'I/O';
-COMMENT ON FUNCTION cuckoo_recv(internal) IS 'I/O';
-COMMENT ON FUNCTION cuckoo_send(cuckoo) IS 'I/O';
+COMMENT ON FUNCTION _cuckoo_in(cstring) IS 'I/O';
+COMMENT ON FUNCTION _cuckoo_out(cuckoo) IS 'I/O';
+COMMENT ON FUNCTION _cuckoo_recv(internal) IS 'I/O';
+COMMENT ON FUNCTION _cuckoo_send(cuckoo) IS 'I/O';
 
-CREATE FUNCTION cuckoo_from_bytea(bytea) RETURNS cuckoo
-  AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE FUNCTION cuckoo_to_bytea(cuckoo) RETURNS bytea
+CREATE FUNCTION _cuckoo_from_bytea(bytea) RETURNS cuckoo
+  AS 'MODULE_PATHNAME', 'cuckoo_from_bytea' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION _cuckoo_to_bytea(cuckoo) RETURNS bytea
   AS 'MODULE_PATHNAME', 'filter_to_bytea' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE CAST (bytea AS cuckoo) WITH FUNCTION cuckoo_from_bytea(bytea);
-CREATE CAST (cuckoo AS bytea) WITH FUNCTION cuckoo_to_bytea(cuckoo);
+CREATE CAST (bytea AS cuckoo) WITH FUNCTION _cuckoo_from_bytea(bytea);
+CREATE CAST (cuckoo AS bytea) WITH FUNCTION _cuckoo_to_bytea(cuckoo);
 
-COMMENT ON FUNCTION cuckoo_from_bytea(bytea) IS 'convert bytes to a filter, with validation';
-COMMENT ON FUNCTION cuckoo_to_bytea(cuckoo) IS 'convert a filter to bytes';
+COMMENT ON FUNCTION _cuckoo_from_bytea(bytea) IS 'convert bytes to a filter, with validation';
+COMMENT ON FUNCTION _cuckoo_to_bytea(cuckoo) IS 'convert a filter to bytes';
 COMMENT ON CAST (bytea AS cuckoo) IS 'convert bytes to a filter, with validation';
 COMMENT ON CAST (cuckoo AS bytea) IS 'convert a filter to bytes';
 
@@ -255,32 +263,32 @@ COMMENT ON CAST (cuckoo AS bytea) IS 'convert a filter to bytes';
 -- cuckoo: equality and hashing
 ------------------------------------------------------------------
 
-CREATE FUNCTION cuckoo_eq(cuckoo, cuckoo) RETURNS boolean
+CREATE FUNCTION _cuckoo_eq(cuckoo, cuckoo) RETURNS boolean
   AS 'MODULE_PATHNAME', 'filter_eq' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE FUNCTION cuckoo_ne(cuckoo, cuckoo) RETURNS boolean
+CREATE FUNCTION _cuckoo_ne(cuckoo, cuckoo) RETURNS boolean
   AS 'MODULE_PATHNAME', 'filter_ne' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE FUNCTION cuckoo_hash_value(cuckoo) RETURNS integer
+CREATE FUNCTION _cuckoo_hash_value(cuckoo) RETURNS integer
   AS 'MODULE_PATHNAME', 'filter_hash' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE FUNCTION cuckoo_hash_value_extended(cuckoo, bigint) RETURNS bigint
+CREATE FUNCTION _cuckoo_hash_value_extended(cuckoo, bigint) RETURNS bigint
   AS 'MODULE_PATHNAME', 'filter_hash_extended' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
 CREATE OPERATOR = (
-  LEFTARG = cuckoo, RIGHTARG = cuckoo, FUNCTION = cuckoo_eq,
+  LEFTARG = cuckoo, RIGHTARG = cuckoo, FUNCTION = _cuckoo_eq,
   COMMUTATOR = =, NEGATOR = <>, RESTRICT = eqsel, JOIN = eqjoinsel, HASHES
 );
 CREATE OPERATOR <> (
-  LEFTARG = cuckoo, RIGHTARG = cuckoo, FUNCTION = cuckoo_ne,
+  LEFTARG = cuckoo, RIGHTARG = cuckoo, FUNCTION = _cuckoo_ne,
   COMMUTATOR = <>, NEGATOR = =, RESTRICT = neqsel, JOIN = neqjoinsel
 );
 CREATE OPERATOR CLASS cuckoo_ops DEFAULT FOR TYPE cuckoo USING hash AS
   OPERATOR 1 =,
-  FUNCTION 1 cuckoo_hash_value(cuckoo),
-  FUNCTION 2 cuckoo_hash_value_extended(cuckoo, bigint);
+  FUNCTION 1 _cuckoo_hash_value(cuckoo),
+  FUNCTION 2 _cuckoo_hash_value_extended(cuckoo, bigint);
 
-COMMENT ON FUNCTION cuckoo_eq(cuckoo, cuckoo) IS 'implementation of = operator';
-COMMENT ON FUNCTION cuckoo_ne(cuckoo, cuckoo) IS 'implementation of <> operator';
-COMMENT ON FUNCTION cuckoo_hash_value(cuckoo) IS 'hash of a filter, for hash indexes and joins';
-COMMENT ON FUNCTION cuckoo_hash_value_extended(cuckoo, bigint) IS 'seeded hash of a filter, for hash partitioning';
+COMMENT ON FUNCTION _cuckoo_eq(cuckoo, cuckoo) IS 'implementation of = operator';
+COMMENT ON FUNCTION _cuckoo_ne(cuckoo, cuckoo) IS 'implementation of <> operator';
+COMMENT ON FUNCTION _cuckoo_hash_value(cuckoo) IS 'hash of a filter, for hash indexes and joins';
+COMMENT ON FUNCTION _cuckoo_hash_value_extended(cuckoo, bigint) IS 'seeded hash of a filter, for hash partitioning';
 COMMENT ON OPERATOR = (cuckoo, cuckoo) IS 'equal, byte by byte';
 COMMENT ON OPERATOR <> (cuckoo, cuckoo) IS 'not equal';
 COMMENT ON OPERATOR FAMILY cuckoo_ops USING hash IS 'hashing of filters by their bytes';
@@ -293,62 +301,62 @@ COMMENT ON OPERATOR CLASS cuckoo_ops USING hash IS 'hashing of filters by their 
 CREATE FUNCTION cuckoo_new(
     capacity bigint, fpp float8 DEFAULT 0.01, growth integer DEFAULT 2) RETURNS cuckoo
   AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-CREATE FUNCTION cuckoo_add_support(internal) RETURNS internal
+CREATE FUNCTION _cuckoo_add_support(internal) RETURNS internal
   AS 'MODULE_PATHNAME', 'filter_add_support' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE FUNCTION cuckoo_add_all(filter cuckoo, keys anyarray) RETURNS cuckoo
-  AS 'MODULE_PATHNAME', 'filter_add_all' LANGUAGE C IMMUTABLE PARALLEL SAFE SUPPORT cuckoo_add_support;
+CREATE FUNCTION cuckoo_add_all(filter cuckoo, keys anycompatiblearray) RETURNS cuckoo
+  AS 'MODULE_PATHNAME', 'filter_add_all' LANGUAGE C IMMUTABLE PARALLEL SAFE SUPPORT _cuckoo_add_support;
 
 COMMENT ON FUNCTION cuckoo_new(bigint, float8, integer) IS 'create an empty filter, which grows when it is full';
-COMMENT ON FUNCTION cuckoo_add_all(cuckoo, anyarray) IS 'add all keys of an array to a filter';
-COMMENT ON FUNCTION cuckoo_add_support(internal) IS 'planner support';
+COMMENT ON FUNCTION cuckoo_add_all(cuckoo, anycompatiblearray) IS 'add all keys of an array to a filter';
+COMMENT ON FUNCTION _cuckoo_add_support(internal) IS 'planner support';
 
-CREATE FUNCTION cuckoo_contains_support(internal) RETURNS internal
+CREATE FUNCTION _cuckoo_contains_support(internal) RETURNS internal
   AS 'MODULE_PATHNAME', 'filter_contains_support' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE FUNCTION cuckoo_contains_sel(internal, oid, internal, integer) RETURNS float8
+CREATE FUNCTION _cuckoo_contains_sel(internal, oid, internal, integer) RETURNS float8
   AS 'MODULE_PATHNAME', 'filter_contains_sel' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE FUNCTION cuckoo_contains_joinsel(internal, oid, internal, smallint, internal) RETURNS float8
+CREATE FUNCTION _cuckoo_contains_joinsel(internal, oid, internal, smallint, internal) RETURNS float8
   AS 'MODULE_PATHNAME', 'filter_contains_joinsel' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
-COMMENT ON FUNCTION cuckoo_contains_support(internal) IS 'planner support';
-COMMENT ON FUNCTION cuckoo_contains_sel(internal, oid, internal, integer) IS 'restriction selectivity of @>';
-COMMENT ON FUNCTION cuckoo_contains_joinsel(internal, oid, internal, smallint, internal) IS 'join selectivity of @>';
+COMMENT ON FUNCTION _cuckoo_contains_support(internal) IS 'planner support';
+COMMENT ON FUNCTION _cuckoo_contains_sel(internal, oid, internal, integer) IS 'restriction selectivity of @>';
+COMMENT ON FUNCTION _cuckoo_contains_joinsel(internal, oid, internal, smallint, internal) IS 'join selectivity of @>';
 
--- Keys are declared anycompatible, so that literals of unknown type are text and every
--- other key keeps its type.
+-- Keys are declared anycompatible, and arrays of keys anycompatiblearray, so that literals
+-- and parameters of unknown type are text and all other keys keep their type.
 CREATE FUNCTION cuckoo_add(filter cuckoo, key anycompatible) RETURNS cuckoo
-  AS 'MODULE_PATHNAME', 'filter_add' LANGUAGE C IMMUTABLE PARALLEL SAFE SUPPORT cuckoo_add_support;
+  AS 'MODULE_PATHNAME', 'filter_add' LANGUAGE C IMMUTABLE PARALLEL SAFE SUPPORT _cuckoo_add_support;
 CREATE FUNCTION cuckoo_delete(filter cuckoo, key anycompatible) RETURNS cuckoo
-  AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE SUPPORT cuckoo_add_support;
-CREATE FUNCTION cuckoo_delete_all(filter cuckoo, keys anyarray) RETURNS cuckoo
-  AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE SUPPORT cuckoo_add_support;
+  AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE SUPPORT _cuckoo_add_support;
+CREATE FUNCTION cuckoo_delete_all(filter cuckoo, keys anycompatiblearray) RETURNS cuckoo
+  AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE SUPPORT _cuckoo_add_support;
 CREATE FUNCTION cuckoo_count(filter cuckoo, key anycompatible) RETURNS integer
   AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 CREATE FUNCTION cuckoo_contains(filter cuckoo, key anycompatible) RETURNS boolean
-  AS 'MODULE_PATHNAME', 'filter_contains' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE SUPPORT cuckoo_contains_support;
+  AS 'MODULE_PATHNAME', 'filter_contains' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE SUPPORT _cuckoo_contains_support;
 CREATE OPERATOR @> (
   LEFTARG = cuckoo, RIGHTARG = anycompatible, FUNCTION = cuckoo_contains,
-  RESTRICT = cuckoo_contains_sel, JOIN = cuckoo_contains_joinsel
+  RESTRICT = _cuckoo_contains_sel, JOIN = _cuckoo_contains_joinsel
 );
 
 COMMENT ON FUNCTION cuckoo_add(cuckoo, anycompatible) IS 'add one copy of a key to a filter';
 COMMENT ON FUNCTION cuckoo_delete(cuckoo, anycompatible) IS 'remove one copy of a key, which must have been added, from a filter';
-COMMENT ON FUNCTION cuckoo_delete_all(cuckoo, anyarray) IS 'remove one copy of each key of an array from a filter';
+COMMENT ON FUNCTION cuckoo_delete_all(cuckoo, anycompatiblearray) IS 'remove one copy of each key of an array from a filter';
 COMMENT ON FUNCTION cuckoo_count(cuckoo, anycompatible) IS 'number of copies of a key; 255 means 255 or more, and is final';
 COMMENT ON FUNCTION cuckoo_contains(cuckoo, anycompatible) IS 'may the key have been added? false means certainly not';
 COMMENT ON OPERATOR @> (cuckoo, anycompatible) IS 'may the key have been added?';
 
-CREATE FUNCTION cuckoo_contains_any(filter cuckoo, keys anyarray) RETURNS boolean
+CREATE FUNCTION cuckoo_contains_any(filter cuckoo, keys anycompatiblearray) RETURNS boolean
   AS 'MODULE_PATHNAME', 'filter_contains_any' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE FUNCTION cuckoo_contains_all(filter cuckoo, keys anyarray) RETURNS boolean
+CREATE FUNCTION cuckoo_contains_all(filter cuckoo, keys anycompatiblearray) RETURNS boolean
   AS 'MODULE_PATHNAME', 'filter_contains_all' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE FUNCTION cuckoo_contains_each(filter cuckoo, keys anyarray) RETURNS boolean[]
+CREATE FUNCTION cuckoo_contains_each(filter cuckoo, keys anycompatiblearray) RETURNS boolean[]
   AS 'MODULE_PATHNAME', 'filter_contains_each' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 CREATE FUNCTION cuckoo_missing(filter cuckoo, keys anycompatiblearray) RETURNS anycompatiblearray
   AS 'MODULE_PATHNAME', 'filter_missing' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
-COMMENT ON FUNCTION cuckoo_contains_any(cuckoo, anyarray) IS 'may any of the keys have been added?';
-COMMENT ON FUNCTION cuckoo_contains_all(cuckoo, anyarray) IS 'may all of the keys have been added?';
-COMMENT ON FUNCTION cuckoo_contains_each(cuckoo, anyarray) IS 'for each key: may it have been added?';
+COMMENT ON FUNCTION cuckoo_contains_any(cuckoo, anycompatiblearray) IS 'may any of the keys have been added?';
+COMMENT ON FUNCTION cuckoo_contains_all(cuckoo, anycompatiblearray) IS 'may all of the keys have been added?';
+COMMENT ON FUNCTION cuckoo_contains_each(cuckoo, anycompatiblearray) IS 'for each key: may it have been added?';
 COMMENT ON FUNCTION cuckoo_missing(cuckoo, anycompatiblearray) IS 'distinct keys of an array that were certainly not added';
 
 ------------------------------------------------------------------
@@ -359,19 +367,19 @@ CREATE FUNCTION cuckoo_merge(a cuckoo, b cuckoo) RETURNS cuckoo
   AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 CREATE FUNCTION cuckoo_subtract(a cuckoo, b cuckoo) RETURNS cuckoo
   AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE FUNCTION cuckoo_merge_agg_transition(cuckoo, cuckoo) RETURNS cuckoo
-  AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-CREATE FUNCTION cuckoo_merge_agg_final(cuckoo) RETURNS cuckoo
-  AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+CREATE FUNCTION _cuckoo_merge_agg_transition(cuckoo, cuckoo) RETURNS cuckoo
+  AS 'MODULE_PATHNAME', 'cuckoo_merge_agg_transition' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+CREATE FUNCTION _cuckoo_merge_agg_final(cuckoo) RETURNS cuckoo
+  AS 'MODULE_PATHNAME', 'cuckoo_merge_agg_final' LANGUAGE C IMMUTABLE PARALLEL SAFE;
 CREATE AGGREGATE cuckoo_merge_agg(filter cuckoo) (
-  SFUNC = cuckoo_merge_agg_transition, STYPE = cuckoo, SSPACE = 4096,
-  FINALFUNC = cuckoo_merge_agg_final, COMBINEFUNC = cuckoo_merge_agg_transition,
+  SFUNC = _cuckoo_merge_agg_transition, STYPE = cuckoo, SSPACE = 4096,
+  FINALFUNC = _cuckoo_merge_agg_final, COMBINEFUNC = _cuckoo_merge_agg_transition,
   PARALLEL = SAFE);
 
 COMMENT ON FUNCTION cuckoo_merge(cuckoo, cuckoo) IS 'sum of two filters: keys of both, with their counts added';
 COMMENT ON FUNCTION cuckoo_subtract(cuckoo, cuckoo) IS 'difference of two filters: keys of a without those of b, which a must contain';
-COMMENT ON FUNCTION cuckoo_merge_agg_transition(cuckoo, cuckoo) IS 'aggregate transition function';
-COMMENT ON FUNCTION cuckoo_merge_agg_final(cuckoo) IS 'aggregate final function';
+COMMENT ON FUNCTION _cuckoo_merge_agg_transition(cuckoo, cuckoo) IS 'aggregate transition function';
+COMMENT ON FUNCTION _cuckoo_merge_agg_final(cuckoo) IS 'aggregate final function';
 COMMENT ON AGGREGATE cuckoo_merge_agg(cuckoo) IS 'sum of all filters: keys of all, with their counts added';
 
 ------------------------------------------------------------------
@@ -411,214 +419,214 @@ COMMENT ON FUNCTION cuckoo_plan(bigint, float8, integer) IS 'size, bits per key 
 -- bloom_agg
 ------------------------------------------------------------------
 
-CREATE FUNCTION bloom_agg_combine(bloom, bloom) RETURNS bloom
-  AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-CREATE FUNCTION bloom_agg_final(bloom) RETURNS bloom
-  AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-CREATE FUNCTION bloom_agg_combine(internal, internal) RETURNS internal
+CREATE FUNCTION _bloom_agg_combine(bloom, bloom) RETURNS bloom
+  AS 'MODULE_PATHNAME', 'bloom_agg_combine' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+CREATE FUNCTION _bloom_agg_final(bloom) RETURNS bloom
+  AS 'MODULE_PATHNAME', 'bloom_agg_final' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+CREATE FUNCTION _bloom_agg_combine(internal, internal) RETURNS internal
   AS 'MODULE_PATHNAME', 'bloom_agg_combine_internal' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-CREATE FUNCTION bloom_agg_final(internal) RETURNS bloom
-  AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-CREATE FUNCTION bloom_agg_serialize(internal) RETURNS bytea
+CREATE FUNCTION _bloom_agg_final(internal) RETURNS bloom
+  AS 'MODULE_PATHNAME', 'bloom_agg_final' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+CREATE FUNCTION _bloom_agg_serialize(internal) RETURNS bytea
   AS 'MODULE_PATHNAME', 'filter_agg_serialize' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE FUNCTION bloom_agg_deserialize(bytea, internal) RETURNS internal
-  AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION _bloom_agg_deserialize(bytea, internal) RETURNS internal
+  AS 'MODULE_PATHNAME', 'bloom_agg_deserialize' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
-COMMENT ON FUNCTION bloom_agg_combine(bloom, bloom) IS 'aggregate combine function';
-COMMENT ON FUNCTION bloom_agg_final(bloom) IS 'aggregate final function';
-COMMENT ON FUNCTION bloom_agg_combine(internal, internal) IS 'aggregate combine function';
-COMMENT ON FUNCTION bloom_agg_final(internal) IS 'aggregate final function';
-COMMENT ON FUNCTION bloom_agg_serialize(internal) IS 'aggregate serial function';
-COMMENT ON FUNCTION bloom_agg_deserialize(bytea, internal) IS 'aggregate deserial function';
+COMMENT ON FUNCTION _bloom_agg_combine(bloom, bloom) IS 'aggregate combine function';
+COMMENT ON FUNCTION _bloom_agg_final(bloom) IS 'aggregate final function';
+COMMENT ON FUNCTION _bloom_agg_combine(internal, internal) IS 'aggregate combine function';
+COMMENT ON FUNCTION _bloom_agg_final(internal) IS 'aggregate final function';
+COMMENT ON FUNCTION _bloom_agg_serialize(internal) IS 'aggregate serial function';
+COMMENT ON FUNCTION _bloom_agg_deserialize(bytea, internal) IS 'aggregate deserial function';
 
 -- bloom_agg over smallint
-CREATE FUNCTION bloom_agg_transition(state bloom, key smallint) RETURNS bloom
+CREATE FUNCTION _bloom_agg_transition(state bloom, key smallint) RETURNS bloom
   AS 'MODULE_PATHNAME', 'bloom_agg_int2' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-CREATE FUNCTION bloom_agg_transition(state bloom, key smallint, capacity bigint) RETURNS bloom
+CREATE FUNCTION _bloom_agg_transition(state bloom, key smallint, capacity bigint) RETURNS bloom
   AS 'MODULE_PATHNAME', 'bloom_agg_int2' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-CREATE FUNCTION bloom_agg_transition(state bloom, key smallint, capacity bigint, fpp float8) RETURNS bloom
+CREATE FUNCTION _bloom_agg_transition(state bloom, key smallint, capacity bigint, fpp float8) RETURNS bloom
   AS 'MODULE_PATHNAME', 'bloom_agg_int2' LANGUAGE C IMMUTABLE PARALLEL SAFE;
 CREATE AGGREGATE bloom_agg(key smallint) (
-  SFUNC = bloom_agg_transition, STYPE = bloom, SSPACE = 256,
-  FINALFUNC = bloom_agg_final, COMBINEFUNC = bloom_agg_combine,
+  SFUNC = _bloom_agg_transition, STYPE = bloom, SSPACE = 256,
+  FINALFUNC = _bloom_agg_final, COMBINEFUNC = _bloom_agg_combine,
   PARALLEL = SAFE);
 CREATE AGGREGATE bloom_agg(key smallint, capacity bigint) (
-  SFUNC = bloom_agg_transition, STYPE = bloom, SSPACE = 256,
-  FINALFUNC = bloom_agg_final, COMBINEFUNC = bloom_agg_combine,
+  SFUNC = _bloom_agg_transition, STYPE = bloom, SSPACE = 256,
+  FINALFUNC = _bloom_agg_final, COMBINEFUNC = _bloom_agg_combine,
   PARALLEL = SAFE);
 CREATE AGGREGATE bloom_agg(key smallint, capacity bigint, fpp float8) (
-  SFUNC = bloom_agg_transition, STYPE = bloom, SSPACE = 256,
-  FINALFUNC = bloom_agg_final, COMBINEFUNC = bloom_agg_combine,
+  SFUNC = _bloom_agg_transition, STYPE = bloom, SSPACE = 256,
+  FINALFUNC = _bloom_agg_final, COMBINEFUNC = _bloom_agg_combine,
   PARALLEL = SAFE);
 
-COMMENT ON FUNCTION bloom_agg_transition(bloom, smallint) IS 'aggregate transition function';
-COMMENT ON FUNCTION bloom_agg_transition(bloom, smallint, bigint) IS 'aggregate transition function';
-COMMENT ON FUNCTION bloom_agg_transition(bloom, smallint, bigint, float8) IS 'aggregate transition function';
+COMMENT ON FUNCTION _bloom_agg_transition(bloom, smallint) IS 'aggregate transition function';
+COMMENT ON FUNCTION _bloom_agg_transition(bloom, smallint, bigint) IS 'aggregate transition function';
+COMMENT ON FUNCTION _bloom_agg_transition(bloom, smallint, bigint, float8) IS 'aggregate transition function';
 COMMENT ON AGGREGATE bloom_agg(smallint) IS 'filter of all non-null keys';
 COMMENT ON AGGREGATE bloom_agg(smallint, bigint) IS 'filter of all non-null keys';
 COMMENT ON AGGREGATE bloom_agg(smallint, bigint, float8) IS 'filter of all non-null keys';
 
 -- bloom_agg over integer
-CREATE FUNCTION bloom_agg_transition(state bloom, key integer) RETURNS bloom
+CREATE FUNCTION _bloom_agg_transition(state bloom, key integer) RETURNS bloom
   AS 'MODULE_PATHNAME', 'bloom_agg_int4' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-CREATE FUNCTION bloom_agg_transition(state bloom, key integer, capacity bigint) RETURNS bloom
+CREATE FUNCTION _bloom_agg_transition(state bloom, key integer, capacity bigint) RETURNS bloom
   AS 'MODULE_PATHNAME', 'bloom_agg_int4' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-CREATE FUNCTION bloom_agg_transition(state bloom, key integer, capacity bigint, fpp float8) RETURNS bloom
+CREATE FUNCTION _bloom_agg_transition(state bloom, key integer, capacity bigint, fpp float8) RETURNS bloom
   AS 'MODULE_PATHNAME', 'bloom_agg_int4' LANGUAGE C IMMUTABLE PARALLEL SAFE;
 CREATE AGGREGATE bloom_agg(key integer) (
-  SFUNC = bloom_agg_transition, STYPE = bloom, SSPACE = 256,
-  FINALFUNC = bloom_agg_final, COMBINEFUNC = bloom_agg_combine,
+  SFUNC = _bloom_agg_transition, STYPE = bloom, SSPACE = 256,
+  FINALFUNC = _bloom_agg_final, COMBINEFUNC = _bloom_agg_combine,
   PARALLEL = SAFE);
 CREATE AGGREGATE bloom_agg(key integer, capacity bigint) (
-  SFUNC = bloom_agg_transition, STYPE = bloom, SSPACE = 256,
-  FINALFUNC = bloom_agg_final, COMBINEFUNC = bloom_agg_combine,
+  SFUNC = _bloom_agg_transition, STYPE = bloom, SSPACE = 256,
+  FINALFUNC = _bloom_agg_final, COMBINEFUNC = _bloom_agg_combine,
   PARALLEL = SAFE);
 CREATE AGGREGATE bloom_agg(key integer, capacity bigint, fpp float8) (
-  SFUNC = bloom_agg_transition, STYPE = bloom, SSPACE = 256,
-  FINALFUNC = bloom_agg_final, COMBINEFUNC = bloom_agg_combine,
+  SFUNC = _bloom_agg_transition, STYPE = bloom, SSPACE = 256,
+  FINALFUNC = _bloom_agg_final, COMBINEFUNC = _bloom_agg_combine,
   PARALLEL = SAFE);
 
-COMMENT ON FUNCTION bloom_agg_transition(bloom, integer) IS 'aggregate transition function';
-COMMENT ON FUNCTION bloom_agg_transition(bloom, integer, bigint) IS 'aggregate transition function';
-COMMENT ON FUNCTION bloom_agg_transition(bloom, integer, bigint, float8) IS 'aggregate transition function';
+COMMENT ON FUNCTION _bloom_agg_transition(bloom, integer) IS 'aggregate transition function';
+COMMENT ON FUNCTION _bloom_agg_transition(bloom, integer, bigint) IS 'aggregate transition function';
+COMMENT ON FUNCTION _bloom_agg_transition(bloom, integer, bigint, float8) IS 'aggregate transition function';
 COMMENT ON AGGREGATE bloom_agg(integer) IS 'filter of all non-null keys';
 COMMENT ON AGGREGATE bloom_agg(integer, bigint) IS 'filter of all non-null keys';
 COMMENT ON AGGREGATE bloom_agg(integer, bigint, float8) IS 'filter of all non-null keys';
 
 -- bloom_agg over bigint
-CREATE FUNCTION bloom_agg_transition(state bloom, key bigint) RETURNS bloom
+CREATE FUNCTION _bloom_agg_transition(state bloom, key bigint) RETURNS bloom
   AS 'MODULE_PATHNAME', 'bloom_agg_int8' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-CREATE FUNCTION bloom_agg_transition(state bloom, key bigint, capacity bigint) RETURNS bloom
+CREATE FUNCTION _bloom_agg_transition(state bloom, key bigint, capacity bigint) RETURNS bloom
   AS 'MODULE_PATHNAME', 'bloom_agg_int8' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-CREATE FUNCTION bloom_agg_transition(state bloom, key bigint, capacity bigint, fpp float8) RETURNS bloom
+CREATE FUNCTION _bloom_agg_transition(state bloom, key bigint, capacity bigint, fpp float8) RETURNS bloom
   AS 'MODULE_PATHNAME', 'bloom_agg_int8' LANGUAGE C IMMUTABLE PARALLEL SAFE;
 CREATE AGGREGATE bloom_agg(key bigint) (
-  SFUNC = bloom_agg_transition, STYPE = bloom, SSPACE = 256,
-  FINALFUNC = bloom_agg_final, COMBINEFUNC = bloom_agg_combine,
+  SFUNC = _bloom_agg_transition, STYPE = bloom, SSPACE = 256,
+  FINALFUNC = _bloom_agg_final, COMBINEFUNC = _bloom_agg_combine,
   PARALLEL = SAFE);
 CREATE AGGREGATE bloom_agg(key bigint, capacity bigint) (
-  SFUNC = bloom_agg_transition, STYPE = bloom, SSPACE = 256,
-  FINALFUNC = bloom_agg_final, COMBINEFUNC = bloom_agg_combine,
+  SFUNC = _bloom_agg_transition, STYPE = bloom, SSPACE = 256,
+  FINALFUNC = _bloom_agg_final, COMBINEFUNC = _bloom_agg_combine,
   PARALLEL = SAFE);
 CREATE AGGREGATE bloom_agg(key bigint, capacity bigint, fpp float8) (
-  SFUNC = bloom_agg_transition, STYPE = bloom, SSPACE = 256,
-  FINALFUNC = bloom_agg_final, COMBINEFUNC = bloom_agg_combine,
+  SFUNC = _bloom_agg_transition, STYPE = bloom, SSPACE = 256,
+  FINALFUNC = _bloom_agg_final, COMBINEFUNC = _bloom_agg_combine,
   PARALLEL = SAFE);
 
-COMMENT ON FUNCTION bloom_agg_transition(bloom, bigint) IS 'aggregate transition function';
-COMMENT ON FUNCTION bloom_agg_transition(bloom, bigint, bigint) IS 'aggregate transition function';
-COMMENT ON FUNCTION bloom_agg_transition(bloom, bigint, bigint, float8) IS 'aggregate transition function';
+COMMENT ON FUNCTION _bloom_agg_transition(bloom, bigint) IS 'aggregate transition function';
+COMMENT ON FUNCTION _bloom_agg_transition(bloom, bigint, bigint) IS 'aggregate transition function';
+COMMENT ON FUNCTION _bloom_agg_transition(bloom, bigint, bigint, float8) IS 'aggregate transition function';
 COMMENT ON AGGREGATE bloom_agg(bigint) IS 'filter of all non-null keys';
 COMMENT ON AGGREGATE bloom_agg(bigint, bigint) IS 'filter of all non-null keys';
 COMMENT ON AGGREGATE bloom_agg(bigint, bigint, float8) IS 'filter of all non-null keys';
 
 -- bloom_agg over text
-CREATE FUNCTION bloom_agg_transition(state bloom, key text) RETURNS bloom
+CREATE FUNCTION _bloom_agg_transition(state bloom, key text) RETURNS bloom
   AS 'MODULE_PATHNAME', 'bloom_agg_text' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-CREATE FUNCTION bloom_agg_transition(state bloom, key text, capacity bigint) RETURNS bloom
+CREATE FUNCTION _bloom_agg_transition(state bloom, key text, capacity bigint) RETURNS bloom
   AS 'MODULE_PATHNAME', 'bloom_agg_text' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-CREATE FUNCTION bloom_agg_transition(state bloom, key text, capacity bigint, fpp float8) RETURNS bloom
+CREATE FUNCTION _bloom_agg_transition(state bloom, key text, capacity bigint, fpp float8) RETURNS bloom
   AS 'MODULE_PATHNAME', 'bloom_agg_text' LANGUAGE C IMMUTABLE PARALLEL SAFE;
 CREATE AGGREGATE bloom_agg(key text) (
-  SFUNC = bloom_agg_transition, STYPE = bloom, SSPACE = 256,
-  FINALFUNC = bloom_agg_final, COMBINEFUNC = bloom_agg_combine,
+  SFUNC = _bloom_agg_transition, STYPE = bloom, SSPACE = 256,
+  FINALFUNC = _bloom_agg_final, COMBINEFUNC = _bloom_agg_combine,
   PARALLEL = SAFE);
 CREATE AGGREGATE bloom_agg(key text, capacity bigint) (
-  SFUNC = bloom_agg_transition, STYPE = bloom, SSPACE = 256,
-  FINALFUNC = bloom_agg_final, COMBINEFUNC = bloom_agg_combine,
+  SFUNC = _bloom_agg_transition, STYPE = bloom, SSPACE = 256,
+  FINALFUNC = _bloom_agg_final, COMBINEFUNC = _bloom_agg_combine,
   PARALLEL = SAFE);
 CREATE AGGREGATE bloom_agg(key text, capacity bigint, fpp float8) (
-  SFUNC = bloom_agg_transition, STYPE = bloom, SSPACE = 256,
-  FINALFUNC = bloom_agg_final, COMBINEFUNC = bloom_agg_combine,
+  SFUNC = _bloom_agg_transition, STYPE = bloom, SSPACE = 256,
+  FINALFUNC = _bloom_agg_final, COMBINEFUNC = _bloom_agg_combine,
   PARALLEL = SAFE);
 
-COMMENT ON FUNCTION bloom_agg_transition(bloom, text) IS 'aggregate transition function';
-COMMENT ON FUNCTION bloom_agg_transition(bloom, text, bigint) IS 'aggregate transition function';
-COMMENT ON FUNCTION bloom_agg_transition(bloom, text, bigint, float8) IS 'aggregate transition function';
+COMMENT ON FUNCTION _bloom_agg_transition(bloom, text) IS 'aggregate transition function';
+COMMENT ON FUNCTION _bloom_agg_transition(bloom, text, bigint) IS 'aggregate transition function';
+COMMENT ON FUNCTION _bloom_agg_transition(bloom, text, bigint, float8) IS 'aggregate transition function';
 COMMENT ON AGGREGATE bloom_agg(text) IS 'filter of all non-null keys';
 COMMENT ON AGGREGATE bloom_agg(text, bigint) IS 'filter of all non-null keys';
 COMMENT ON AGGREGATE bloom_agg(text, bigint, float8) IS 'filter of all non-null keys';
 
 -- bloom_agg over uuid
-CREATE FUNCTION bloom_agg_transition(state bloom, key uuid) RETURNS bloom
+CREATE FUNCTION _bloom_agg_transition(state bloom, key uuid) RETURNS bloom
   AS 'MODULE_PATHNAME', 'bloom_agg_uuid' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-CREATE FUNCTION bloom_agg_transition(state bloom, key uuid, capacity bigint) RETURNS bloom
+CREATE FUNCTION _bloom_agg_transition(state bloom, key uuid, capacity bigint) RETURNS bloom
   AS 'MODULE_PATHNAME', 'bloom_agg_uuid' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-CREATE FUNCTION bloom_agg_transition(state bloom, key uuid, capacity bigint, fpp float8) RETURNS bloom
+CREATE FUNCTION _bloom_agg_transition(state bloom, key uuid, capacity bigint, fpp float8) RETURNS bloom
   AS 'MODULE_PATHNAME', 'bloom_agg_uuid' LANGUAGE C IMMUTABLE PARALLEL SAFE;
 CREATE AGGREGATE bloom_agg(key uuid) (
-  SFUNC = bloom_agg_transition, STYPE = bloom, SSPACE = 256,
-  FINALFUNC = bloom_agg_final, COMBINEFUNC = bloom_agg_combine,
+  SFUNC = _bloom_agg_transition, STYPE = bloom, SSPACE = 256,
+  FINALFUNC = _bloom_agg_final, COMBINEFUNC = _bloom_agg_combine,
   PARALLEL = SAFE);
 CREATE AGGREGATE bloom_agg(key uuid, capacity bigint) (
-  SFUNC = bloom_agg_transition, STYPE = bloom, SSPACE = 256,
-  FINALFUNC = bloom_agg_final, COMBINEFUNC = bloom_agg_combine,
+  SFUNC = _bloom_agg_transition, STYPE = bloom, SSPACE = 256,
+  FINALFUNC = _bloom_agg_final, COMBINEFUNC = _bloom_agg_combine,
   PARALLEL = SAFE);
 CREATE AGGREGATE bloom_agg(key uuid, capacity bigint, fpp float8) (
-  SFUNC = bloom_agg_transition, STYPE = bloom, SSPACE = 256,
-  FINALFUNC = bloom_agg_final, COMBINEFUNC = bloom_agg_combine,
+  SFUNC = _bloom_agg_transition, STYPE = bloom, SSPACE = 256,
+  FINALFUNC = _bloom_agg_final, COMBINEFUNC = _bloom_agg_combine,
   PARALLEL = SAFE);
 
-COMMENT ON FUNCTION bloom_agg_transition(bloom, uuid) IS 'aggregate transition function';
-COMMENT ON FUNCTION bloom_agg_transition(bloom, uuid, bigint) IS 'aggregate transition function';
-COMMENT ON FUNCTION bloom_agg_transition(bloom, uuid, bigint, float8) IS 'aggregate transition function';
+COMMENT ON FUNCTION _bloom_agg_transition(bloom, uuid) IS 'aggregate transition function';
+COMMENT ON FUNCTION _bloom_agg_transition(bloom, uuid, bigint) IS 'aggregate transition function';
+COMMENT ON FUNCTION _bloom_agg_transition(bloom, uuid, bigint, float8) IS 'aggregate transition function';
 COMMENT ON AGGREGATE bloom_agg(uuid) IS 'filter of all non-null keys';
 COMMENT ON AGGREGATE bloom_agg(uuid, bigint) IS 'filter of all non-null keys';
 COMMENT ON AGGREGATE bloom_agg(uuid, bigint, float8) IS 'filter of all non-null keys';
 
 -- bloom_agg over "char"
-CREATE FUNCTION bloom_agg_transition(state bloom, key "char") RETURNS bloom
+CREATE FUNCTION _bloom_agg_transition(state bloom, key "char") RETURNS bloom
   AS 'MODULE_PATHNAME', 'bloom_agg_char' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-CREATE FUNCTION bloom_agg_transition(state bloom, key "char", capacity bigint) RETURNS bloom
+CREATE FUNCTION _bloom_agg_transition(state bloom, key "char", capacity bigint) RETURNS bloom
   AS 'MODULE_PATHNAME', 'bloom_agg_char' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-CREATE FUNCTION bloom_agg_transition(state bloom, key "char", capacity bigint, fpp float8) RETURNS bloom
+CREATE FUNCTION _bloom_agg_transition(state bloom, key "char", capacity bigint, fpp float8) RETURNS bloom
   AS 'MODULE_PATHNAME', 'bloom_agg_char' LANGUAGE C IMMUTABLE PARALLEL SAFE;
 CREATE AGGREGATE bloom_agg(key "char") (
-  SFUNC = bloom_agg_transition, STYPE = bloom, SSPACE = 256,
-  FINALFUNC = bloom_agg_final, COMBINEFUNC = bloom_agg_combine,
+  SFUNC = _bloom_agg_transition, STYPE = bloom, SSPACE = 256,
+  FINALFUNC = _bloom_agg_final, COMBINEFUNC = _bloom_agg_combine,
   PARALLEL = SAFE);
 CREATE AGGREGATE bloom_agg(key "char", capacity bigint) (
-  SFUNC = bloom_agg_transition, STYPE = bloom, SSPACE = 256,
-  FINALFUNC = bloom_agg_final, COMBINEFUNC = bloom_agg_combine,
+  SFUNC = _bloom_agg_transition, STYPE = bloom, SSPACE = 256,
+  FINALFUNC = _bloom_agg_final, COMBINEFUNC = _bloom_agg_combine,
   PARALLEL = SAFE);
 CREATE AGGREGATE bloom_agg(key "char", capacity bigint, fpp float8) (
-  SFUNC = bloom_agg_transition, STYPE = bloom, SSPACE = 256,
-  FINALFUNC = bloom_agg_final, COMBINEFUNC = bloom_agg_combine,
+  SFUNC = _bloom_agg_transition, STYPE = bloom, SSPACE = 256,
+  FINALFUNC = _bloom_agg_final, COMBINEFUNC = _bloom_agg_combine,
   PARALLEL = SAFE);
 
-COMMENT ON FUNCTION bloom_agg_transition(bloom, "char") IS 'aggregate transition function';
-COMMENT ON FUNCTION bloom_agg_transition(bloom, "char", bigint) IS 'aggregate transition function';
-COMMENT ON FUNCTION bloom_agg_transition(bloom, "char", bigint, float8) IS 'aggregate transition function';
+COMMENT ON FUNCTION _bloom_agg_transition(bloom, "char") IS 'aggregate transition function';
+COMMENT ON FUNCTION _bloom_agg_transition(bloom, "char", bigint) IS 'aggregate transition function';
+COMMENT ON FUNCTION _bloom_agg_transition(bloom, "char", bigint, float8) IS 'aggregate transition function';
 COMMENT ON AGGREGATE bloom_agg("char") IS 'filter of all non-null keys';
 COMMENT ON AGGREGATE bloom_agg("char", bigint) IS 'filter of all non-null keys';
 COMMENT ON AGGREGATE bloom_agg("char", bigint, float8) IS 'filter of all non-null keys';
 
 -- bloom_agg over any other type
-CREATE FUNCTION bloom_agg_transition(state internal, key anyelement) RETURNS internal
+CREATE FUNCTION _bloom_agg_transition(state internal, key anyelement) RETURNS internal
   AS 'MODULE_PATHNAME', 'bloom_agg_any' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-CREATE FUNCTION bloom_agg_transition(state internal, key anyelement, capacity bigint) RETURNS internal
+CREATE FUNCTION _bloom_agg_transition(state internal, key anyelement, capacity bigint) RETURNS internal
   AS 'MODULE_PATHNAME', 'bloom_agg_any' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-CREATE FUNCTION bloom_agg_transition(state internal, key anyelement, capacity bigint, fpp float8) RETURNS internal
+CREATE FUNCTION _bloom_agg_transition(state internal, key anyelement, capacity bigint, fpp float8) RETURNS internal
   AS 'MODULE_PATHNAME', 'bloom_agg_any' LANGUAGE C IMMUTABLE PARALLEL SAFE;
 CREATE AGGREGATE bloom_agg(key anyelement) (
-  SFUNC = bloom_agg_transition, STYPE = internal, SSPACE = 256,
-  FINALFUNC = bloom_agg_final, COMBINEFUNC = bloom_agg_combine,
-  SERIALFUNC = bloom_agg_serialize, DESERIALFUNC = bloom_agg_deserialize,
+  SFUNC = _bloom_agg_transition, STYPE = internal, SSPACE = 256,
+  FINALFUNC = _bloom_agg_final, COMBINEFUNC = _bloom_agg_combine,
+  SERIALFUNC = _bloom_agg_serialize, DESERIALFUNC = _bloom_agg_deserialize,
   PARALLEL = SAFE);
 CREATE AGGREGATE bloom_agg(key anyelement, capacity bigint) (
-  SFUNC = bloom_agg_transition, STYPE = internal, SSPACE = 256,
-  FINALFUNC = bloom_agg_final, COMBINEFUNC = bloom_agg_combine,
-  SERIALFUNC = bloom_agg_serialize, DESERIALFUNC = bloom_agg_deserialize,
+  SFUNC = _bloom_agg_transition, STYPE = internal, SSPACE = 256,
+  FINALFUNC = _bloom_agg_final, COMBINEFUNC = _bloom_agg_combine,
+  SERIALFUNC = _bloom_agg_serialize, DESERIALFUNC = _bloom_agg_deserialize,
   PARALLEL = SAFE);
 CREATE AGGREGATE bloom_agg(key anyelement, capacity bigint, fpp float8) (
-  SFUNC = bloom_agg_transition, STYPE = internal, SSPACE = 256,
-  FINALFUNC = bloom_agg_final, COMBINEFUNC = bloom_agg_combine,
-  SERIALFUNC = bloom_agg_serialize, DESERIALFUNC = bloom_agg_deserialize,
+  SFUNC = _bloom_agg_transition, STYPE = internal, SSPACE = 256,
+  FINALFUNC = _bloom_agg_final, COMBINEFUNC = _bloom_agg_combine,
+  SERIALFUNC = _bloom_agg_serialize, DESERIALFUNC = _bloom_agg_deserialize,
   PARALLEL = SAFE);
 
-COMMENT ON FUNCTION bloom_agg_transition(internal, anyelement) IS 'aggregate transition function';
-COMMENT ON FUNCTION bloom_agg_transition(internal, anyelement, bigint) IS 'aggregate transition function';
-COMMENT ON FUNCTION bloom_agg_transition(internal, anyelement, bigint, float8) IS 'aggregate transition function';
+COMMENT ON FUNCTION _bloom_agg_transition(internal, anyelement) IS 'aggregate transition function';
+COMMENT ON FUNCTION _bloom_agg_transition(internal, anyelement, bigint) IS 'aggregate transition function';
+COMMENT ON FUNCTION _bloom_agg_transition(internal, anyelement, bigint, float8) IS 'aggregate transition function';
 COMMENT ON AGGREGATE bloom_agg(anyelement) IS 'filter of all non-null keys';
 COMMENT ON AGGREGATE bloom_agg(anyelement, bigint) IS 'filter of all non-null keys';
 COMMENT ON AGGREGATE bloom_agg(anyelement, bigint, float8) IS 'filter of all non-null keys';
@@ -627,214 +635,214 @@ COMMENT ON AGGREGATE bloom_agg(anyelement, bigint, float8) IS 'filter of all non
 -- cuckoo_agg
 ------------------------------------------------------------------
 
-CREATE FUNCTION cuckoo_agg_combine(cuckoo, cuckoo) RETURNS cuckoo
-  AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-CREATE FUNCTION cuckoo_agg_final(cuckoo) RETURNS cuckoo
-  AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-CREATE FUNCTION cuckoo_agg_combine(internal, internal) RETURNS internal
+CREATE FUNCTION _cuckoo_agg_combine(cuckoo, cuckoo) RETURNS cuckoo
+  AS 'MODULE_PATHNAME', 'cuckoo_agg_combine' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+CREATE FUNCTION _cuckoo_agg_final(cuckoo) RETURNS cuckoo
+  AS 'MODULE_PATHNAME', 'cuckoo_agg_final' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+CREATE FUNCTION _cuckoo_agg_combine(internal, internal) RETURNS internal
   AS 'MODULE_PATHNAME', 'cuckoo_agg_combine_internal' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-CREATE FUNCTION cuckoo_agg_final(internal) RETURNS cuckoo
-  AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-CREATE FUNCTION cuckoo_agg_serialize(internal) RETURNS bytea
+CREATE FUNCTION _cuckoo_agg_final(internal) RETURNS cuckoo
+  AS 'MODULE_PATHNAME', 'cuckoo_agg_final' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+CREATE FUNCTION _cuckoo_agg_serialize(internal) RETURNS bytea
   AS 'MODULE_PATHNAME', 'filter_agg_serialize' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-CREATE FUNCTION cuckoo_agg_deserialize(bytea, internal) RETURNS internal
-  AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION _cuckoo_agg_deserialize(bytea, internal) RETURNS internal
+  AS 'MODULE_PATHNAME', 'cuckoo_agg_deserialize' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
-COMMENT ON FUNCTION cuckoo_agg_combine(cuckoo, cuckoo) IS 'aggregate combine function';
-COMMENT ON FUNCTION cuckoo_agg_final(cuckoo) IS 'aggregate final function';
-COMMENT ON FUNCTION cuckoo_agg_combine(internal, internal) IS 'aggregate combine function';
-COMMENT ON FUNCTION cuckoo_agg_final(internal) IS 'aggregate final function';
-COMMENT ON FUNCTION cuckoo_agg_serialize(internal) IS 'aggregate serial function';
-COMMENT ON FUNCTION cuckoo_agg_deserialize(bytea, internal) IS 'aggregate deserial function';
+COMMENT ON FUNCTION _cuckoo_agg_combine(cuckoo, cuckoo) IS 'aggregate combine function';
+COMMENT ON FUNCTION _cuckoo_agg_final(cuckoo) IS 'aggregate final function';
+COMMENT ON FUNCTION _cuckoo_agg_combine(internal, internal) IS 'aggregate combine function';
+COMMENT ON FUNCTION _cuckoo_agg_final(internal) IS 'aggregate final function';
+COMMENT ON FUNCTION _cuckoo_agg_serialize(internal) IS 'aggregate serial function';
+COMMENT ON FUNCTION _cuckoo_agg_deserialize(bytea, internal) IS 'aggregate deserial function';
 
 -- cuckoo_agg over smallint
-CREATE FUNCTION cuckoo_agg_transition(state cuckoo, key smallint) RETURNS cuckoo
+CREATE FUNCTION _cuckoo_agg_transition(state cuckoo, key smallint) RETURNS cuckoo
   AS 'MODULE_PATHNAME', 'cuckoo_agg_int2' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-CREATE FUNCTION cuckoo_agg_transition(state cuckoo, key smallint, capacity bigint) RETURNS cuckoo
+CREATE FUNCTION _cuckoo_agg_transition(state cuckoo, key smallint, capacity bigint) RETURNS cuckoo
   AS 'MODULE_PATHNAME', 'cuckoo_agg_int2' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-CREATE FUNCTION cuckoo_agg_transition(state cuckoo, key smallint, capacity bigint, fpp float8) RETURNS cuckoo
+CREATE FUNCTION _cuckoo_agg_transition(state cuckoo, key smallint, capacity bigint, fpp float8) RETURNS cuckoo
   AS 'MODULE_PATHNAME', 'cuckoo_agg_int2' LANGUAGE C IMMUTABLE PARALLEL SAFE;
 CREATE AGGREGATE cuckoo_agg(key smallint) (
-  SFUNC = cuckoo_agg_transition, STYPE = cuckoo, SSPACE = 256,
-  FINALFUNC = cuckoo_agg_final, COMBINEFUNC = cuckoo_agg_combine,
+  SFUNC = _cuckoo_agg_transition, STYPE = cuckoo, SSPACE = 256,
+  FINALFUNC = _cuckoo_agg_final, COMBINEFUNC = _cuckoo_agg_combine,
   PARALLEL = SAFE);
 CREATE AGGREGATE cuckoo_agg(key smallint, capacity bigint) (
-  SFUNC = cuckoo_agg_transition, STYPE = cuckoo, SSPACE = 256,
-  FINALFUNC = cuckoo_agg_final, COMBINEFUNC = cuckoo_agg_combine,
+  SFUNC = _cuckoo_agg_transition, STYPE = cuckoo, SSPACE = 256,
+  FINALFUNC = _cuckoo_agg_final, COMBINEFUNC = _cuckoo_agg_combine,
   PARALLEL = SAFE);
 CREATE AGGREGATE cuckoo_agg(key smallint, capacity bigint, fpp float8) (
-  SFUNC = cuckoo_agg_transition, STYPE = cuckoo, SSPACE = 256,
-  FINALFUNC = cuckoo_agg_final, COMBINEFUNC = cuckoo_agg_combine,
+  SFUNC = _cuckoo_agg_transition, STYPE = cuckoo, SSPACE = 256,
+  FINALFUNC = _cuckoo_agg_final, COMBINEFUNC = _cuckoo_agg_combine,
   PARALLEL = SAFE);
 
-COMMENT ON FUNCTION cuckoo_agg_transition(cuckoo, smallint) IS 'aggregate transition function';
-COMMENT ON FUNCTION cuckoo_agg_transition(cuckoo, smallint, bigint) IS 'aggregate transition function';
-COMMENT ON FUNCTION cuckoo_agg_transition(cuckoo, smallint, bigint, float8) IS 'aggregate transition function';
+COMMENT ON FUNCTION _cuckoo_agg_transition(cuckoo, smallint) IS 'aggregate transition function';
+COMMENT ON FUNCTION _cuckoo_agg_transition(cuckoo, smallint, bigint) IS 'aggregate transition function';
+COMMENT ON FUNCTION _cuckoo_agg_transition(cuckoo, smallint, bigint, float8) IS 'aggregate transition function';
 COMMENT ON AGGREGATE cuckoo_agg(smallint) IS 'filter of all non-null keys';
 COMMENT ON AGGREGATE cuckoo_agg(smallint, bigint) IS 'filter of all non-null keys';
 COMMENT ON AGGREGATE cuckoo_agg(smallint, bigint, float8) IS 'filter of all non-null keys';
 
 -- cuckoo_agg over integer
-CREATE FUNCTION cuckoo_agg_transition(state cuckoo, key integer) RETURNS cuckoo
+CREATE FUNCTION _cuckoo_agg_transition(state cuckoo, key integer) RETURNS cuckoo
   AS 'MODULE_PATHNAME', 'cuckoo_agg_int4' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-CREATE FUNCTION cuckoo_agg_transition(state cuckoo, key integer, capacity bigint) RETURNS cuckoo
+CREATE FUNCTION _cuckoo_agg_transition(state cuckoo, key integer, capacity bigint) RETURNS cuckoo
   AS 'MODULE_PATHNAME', 'cuckoo_agg_int4' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-CREATE FUNCTION cuckoo_agg_transition(state cuckoo, key integer, capacity bigint, fpp float8) RETURNS cuckoo
+CREATE FUNCTION _cuckoo_agg_transition(state cuckoo, key integer, capacity bigint, fpp float8) RETURNS cuckoo
   AS 'MODULE_PATHNAME', 'cuckoo_agg_int4' LANGUAGE C IMMUTABLE PARALLEL SAFE;
 CREATE AGGREGATE cuckoo_agg(key integer) (
-  SFUNC = cuckoo_agg_transition, STYPE = cuckoo, SSPACE = 256,
-  FINALFUNC = cuckoo_agg_final, COMBINEFUNC = cuckoo_agg_combine,
+  SFUNC = _cuckoo_agg_transition, STYPE = cuckoo, SSPACE = 256,
+  FINALFUNC = _cuckoo_agg_final, COMBINEFUNC = _cuckoo_agg_combine,
   PARALLEL = SAFE);
 CREATE AGGREGATE cuckoo_agg(key integer, capacity bigint) (
-  SFUNC = cuckoo_agg_transition, STYPE = cuckoo, SSPACE = 256,
-  FINALFUNC = cuckoo_agg_final, COMBINEFUNC = cuckoo_agg_combine,
+  SFUNC = _cuckoo_agg_transition, STYPE = cuckoo, SSPACE = 256,
+  FINALFUNC = _cuckoo_agg_final, COMBINEFUNC = _cuckoo_agg_combine,
   PARALLEL = SAFE);
 CREATE AGGREGATE cuckoo_agg(key integer, capacity bigint, fpp float8) (
-  SFUNC = cuckoo_agg_transition, STYPE = cuckoo, SSPACE = 256,
-  FINALFUNC = cuckoo_agg_final, COMBINEFUNC = cuckoo_agg_combine,
+  SFUNC = _cuckoo_agg_transition, STYPE = cuckoo, SSPACE = 256,
+  FINALFUNC = _cuckoo_agg_final, COMBINEFUNC = _cuckoo_agg_combine,
   PARALLEL = SAFE);
 
-COMMENT ON FUNCTION cuckoo_agg_transition(cuckoo, integer) IS 'aggregate transition function';
-COMMENT ON FUNCTION cuckoo_agg_transition(cuckoo, integer, bigint) IS 'aggregate transition function';
-COMMENT ON FUNCTION cuckoo_agg_transition(cuckoo, integer, bigint, float8) IS 'aggregate transition function';
+COMMENT ON FUNCTION _cuckoo_agg_transition(cuckoo, integer) IS 'aggregate transition function';
+COMMENT ON FUNCTION _cuckoo_agg_transition(cuckoo, integer, bigint) IS 'aggregate transition function';
+COMMENT ON FUNCTION _cuckoo_agg_transition(cuckoo, integer, bigint, float8) IS 'aggregate transition function';
 COMMENT ON AGGREGATE cuckoo_agg(integer) IS 'filter of all non-null keys';
 COMMENT ON AGGREGATE cuckoo_agg(integer, bigint) IS 'filter of all non-null keys';
 COMMENT ON AGGREGATE cuckoo_agg(integer, bigint, float8) IS 'filter of all non-null keys';
 
 -- cuckoo_agg over bigint
-CREATE FUNCTION cuckoo_agg_transition(state cuckoo, key bigint) RETURNS cuckoo
+CREATE FUNCTION _cuckoo_agg_transition(state cuckoo, key bigint) RETURNS cuckoo
   AS 'MODULE_PATHNAME', 'cuckoo_agg_int8' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-CREATE FUNCTION cuckoo_agg_transition(state cuckoo, key bigint, capacity bigint) RETURNS cuckoo
+CREATE FUNCTION _cuckoo_agg_transition(state cuckoo, key bigint, capacity bigint) RETURNS cuckoo
   AS 'MODULE_PATHNAME', 'cuckoo_agg_int8' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-CREATE FUNCTION cuckoo_agg_transition(state cuckoo, key bigint, capacity bigint, fpp float8) RETURNS cuckoo
+CREATE FUNCTION _cuckoo_agg_transition(state cuckoo, key bigint, capacity bigint, fpp float8) RETURNS cuckoo
   AS 'MODULE_PATHNAME', 'cuckoo_agg_int8' LANGUAGE C IMMUTABLE PARALLEL SAFE;
 CREATE AGGREGATE cuckoo_agg(key bigint) (
-  SFUNC = cuckoo_agg_transition, STYPE = cuckoo, SSPACE = 256,
-  FINALFUNC = cuckoo_agg_final, COMBINEFUNC = cuckoo_agg_combine,
+  SFUNC = _cuckoo_agg_transition, STYPE = cuckoo, SSPACE = 256,
+  FINALFUNC = _cuckoo_agg_final, COMBINEFUNC = _cuckoo_agg_combine,
   PARALLEL = SAFE);
 CREATE AGGREGATE cuckoo_agg(key bigint, capacity bigint) (
-  SFUNC = cuckoo_agg_transition, STYPE = cuckoo, SSPACE = 256,
-  FINALFUNC = cuckoo_agg_final, COMBINEFUNC = cuckoo_agg_combine,
+  SFUNC = _cuckoo_agg_transition, STYPE = cuckoo, SSPACE = 256,
+  FINALFUNC = _cuckoo_agg_final, COMBINEFUNC = _cuckoo_agg_combine,
   PARALLEL = SAFE);
 CREATE AGGREGATE cuckoo_agg(key bigint, capacity bigint, fpp float8) (
-  SFUNC = cuckoo_agg_transition, STYPE = cuckoo, SSPACE = 256,
-  FINALFUNC = cuckoo_agg_final, COMBINEFUNC = cuckoo_agg_combine,
+  SFUNC = _cuckoo_agg_transition, STYPE = cuckoo, SSPACE = 256,
+  FINALFUNC = _cuckoo_agg_final, COMBINEFUNC = _cuckoo_agg_combine,
   PARALLEL = SAFE);
 
-COMMENT ON FUNCTION cuckoo_agg_transition(cuckoo, bigint) IS 'aggregate transition function';
-COMMENT ON FUNCTION cuckoo_agg_transition(cuckoo, bigint, bigint) IS 'aggregate transition function';
-COMMENT ON FUNCTION cuckoo_agg_transition(cuckoo, bigint, bigint, float8) IS 'aggregate transition function';
+COMMENT ON FUNCTION _cuckoo_agg_transition(cuckoo, bigint) IS 'aggregate transition function';
+COMMENT ON FUNCTION _cuckoo_agg_transition(cuckoo, bigint, bigint) IS 'aggregate transition function';
+COMMENT ON FUNCTION _cuckoo_agg_transition(cuckoo, bigint, bigint, float8) IS 'aggregate transition function';
 COMMENT ON AGGREGATE cuckoo_agg(bigint) IS 'filter of all non-null keys';
 COMMENT ON AGGREGATE cuckoo_agg(bigint, bigint) IS 'filter of all non-null keys';
 COMMENT ON AGGREGATE cuckoo_agg(bigint, bigint, float8) IS 'filter of all non-null keys';
 
 -- cuckoo_agg over text
-CREATE FUNCTION cuckoo_agg_transition(state cuckoo, key text) RETURNS cuckoo
+CREATE FUNCTION _cuckoo_agg_transition(state cuckoo, key text) RETURNS cuckoo
   AS 'MODULE_PATHNAME', 'cuckoo_agg_text' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-CREATE FUNCTION cuckoo_agg_transition(state cuckoo, key text, capacity bigint) RETURNS cuckoo
+CREATE FUNCTION _cuckoo_agg_transition(state cuckoo, key text, capacity bigint) RETURNS cuckoo
   AS 'MODULE_PATHNAME', 'cuckoo_agg_text' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-CREATE FUNCTION cuckoo_agg_transition(state cuckoo, key text, capacity bigint, fpp float8) RETURNS cuckoo
+CREATE FUNCTION _cuckoo_agg_transition(state cuckoo, key text, capacity bigint, fpp float8) RETURNS cuckoo
   AS 'MODULE_PATHNAME', 'cuckoo_agg_text' LANGUAGE C IMMUTABLE PARALLEL SAFE;
 CREATE AGGREGATE cuckoo_agg(key text) (
-  SFUNC = cuckoo_agg_transition, STYPE = cuckoo, SSPACE = 256,
-  FINALFUNC = cuckoo_agg_final, COMBINEFUNC = cuckoo_agg_combine,
+  SFUNC = _cuckoo_agg_transition, STYPE = cuckoo, SSPACE = 256,
+  FINALFUNC = _cuckoo_agg_final, COMBINEFUNC = _cuckoo_agg_combine,
   PARALLEL = SAFE);
 CREATE AGGREGATE cuckoo_agg(key text, capacity bigint) (
-  SFUNC = cuckoo_agg_transition, STYPE = cuckoo, SSPACE = 256,
-  FINALFUNC = cuckoo_agg_final, COMBINEFUNC = cuckoo_agg_combine,
+  SFUNC = _cuckoo_agg_transition, STYPE = cuckoo, SSPACE = 256,
+  FINALFUNC = _cuckoo_agg_final, COMBINEFUNC = _cuckoo_agg_combine,
   PARALLEL = SAFE);
 CREATE AGGREGATE cuckoo_agg(key text, capacity bigint, fpp float8) (
-  SFUNC = cuckoo_agg_transition, STYPE = cuckoo, SSPACE = 256,
-  FINALFUNC = cuckoo_agg_final, COMBINEFUNC = cuckoo_agg_combine,
+  SFUNC = _cuckoo_agg_transition, STYPE = cuckoo, SSPACE = 256,
+  FINALFUNC = _cuckoo_agg_final, COMBINEFUNC = _cuckoo_agg_combine,
   PARALLEL = SAFE);
 
-COMMENT ON FUNCTION cuckoo_agg_transition(cuckoo, text) IS 'aggregate transition function';
-COMMENT ON FUNCTION cuckoo_agg_transition(cuckoo, text, bigint) IS 'aggregate transition function';
-COMMENT ON FUNCTION cuckoo_agg_transition(cuckoo, text, bigint, float8) IS 'aggregate transition function';
+COMMENT ON FUNCTION _cuckoo_agg_transition(cuckoo, text) IS 'aggregate transition function';
+COMMENT ON FUNCTION _cuckoo_agg_transition(cuckoo, text, bigint) IS 'aggregate transition function';
+COMMENT ON FUNCTION _cuckoo_agg_transition(cuckoo, text, bigint, float8) IS 'aggregate transition function';
 COMMENT ON AGGREGATE cuckoo_agg(text) IS 'filter of all non-null keys';
 COMMENT ON AGGREGATE cuckoo_agg(text, bigint) IS 'filter of all non-null keys';
 COMMENT ON AGGREGATE cuckoo_agg(text, bigint, float8) IS 'filter of all non-null keys';
 
 -- cuckoo_agg over uuid
-CREATE FUNCTION cuckoo_agg_transition(state cuckoo, key uuid) RETURNS cuckoo
+CREATE FUNCTION _cuckoo_agg_transition(state cuckoo, key uuid) RETURNS cuckoo
   AS 'MODULE_PATHNAME', 'cuckoo_agg_uuid' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-CREATE FUNCTION cuckoo_agg_transition(state cuckoo, key uuid, capacity bigint) RETURNS cuckoo
+CREATE FUNCTION _cuckoo_agg_transition(state cuckoo, key uuid, capacity bigint) RETURNS cuckoo
   AS 'MODULE_PATHNAME', 'cuckoo_agg_uuid' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-CREATE FUNCTION cuckoo_agg_transition(state cuckoo, key uuid, capacity bigint, fpp float8) RETURNS cuckoo
+CREATE FUNCTION _cuckoo_agg_transition(state cuckoo, key uuid, capacity bigint, fpp float8) RETURNS cuckoo
   AS 'MODULE_PATHNAME', 'cuckoo_agg_uuid' LANGUAGE C IMMUTABLE PARALLEL SAFE;
 CREATE AGGREGATE cuckoo_agg(key uuid) (
-  SFUNC = cuckoo_agg_transition, STYPE = cuckoo, SSPACE = 256,
-  FINALFUNC = cuckoo_agg_final, COMBINEFUNC = cuckoo_agg_combine,
+  SFUNC = _cuckoo_agg_transition, STYPE = cuckoo, SSPACE = 256,
+  FINALFUNC = _cuckoo_agg_final, COMBINEFUNC = _cuckoo_agg_combine,
   PARALLEL = SAFE);
 CREATE AGGREGATE cuckoo_agg(key uuid, capacity bigint) (
-  SFUNC = cuckoo_agg_transition, STYPE = cuckoo, SSPACE = 256,
-  FINALFUNC = cuckoo_agg_final, COMBINEFUNC = cuckoo_agg_combine,
+  SFUNC = _cuckoo_agg_transition, STYPE = cuckoo, SSPACE = 256,
+  FINALFUNC = _cuckoo_agg_final, COMBINEFUNC = _cuckoo_agg_combine,
   PARALLEL = SAFE);
 CREATE AGGREGATE cuckoo_agg(key uuid, capacity bigint, fpp float8) (
-  SFUNC = cuckoo_agg_transition, STYPE = cuckoo, SSPACE = 256,
-  FINALFUNC = cuckoo_agg_final, COMBINEFUNC = cuckoo_agg_combine,
+  SFUNC = _cuckoo_agg_transition, STYPE = cuckoo, SSPACE = 256,
+  FINALFUNC = _cuckoo_agg_final, COMBINEFUNC = _cuckoo_agg_combine,
   PARALLEL = SAFE);
 
-COMMENT ON FUNCTION cuckoo_agg_transition(cuckoo, uuid) IS 'aggregate transition function';
-COMMENT ON FUNCTION cuckoo_agg_transition(cuckoo, uuid, bigint) IS 'aggregate transition function';
-COMMENT ON FUNCTION cuckoo_agg_transition(cuckoo, uuid, bigint, float8) IS 'aggregate transition function';
+COMMENT ON FUNCTION _cuckoo_agg_transition(cuckoo, uuid) IS 'aggregate transition function';
+COMMENT ON FUNCTION _cuckoo_agg_transition(cuckoo, uuid, bigint) IS 'aggregate transition function';
+COMMENT ON FUNCTION _cuckoo_agg_transition(cuckoo, uuid, bigint, float8) IS 'aggregate transition function';
 COMMENT ON AGGREGATE cuckoo_agg(uuid) IS 'filter of all non-null keys';
 COMMENT ON AGGREGATE cuckoo_agg(uuid, bigint) IS 'filter of all non-null keys';
 COMMENT ON AGGREGATE cuckoo_agg(uuid, bigint, float8) IS 'filter of all non-null keys';
 
 -- cuckoo_agg over "char"
-CREATE FUNCTION cuckoo_agg_transition(state cuckoo, key "char") RETURNS cuckoo
+CREATE FUNCTION _cuckoo_agg_transition(state cuckoo, key "char") RETURNS cuckoo
   AS 'MODULE_PATHNAME', 'cuckoo_agg_char' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-CREATE FUNCTION cuckoo_agg_transition(state cuckoo, key "char", capacity bigint) RETURNS cuckoo
+CREATE FUNCTION _cuckoo_agg_transition(state cuckoo, key "char", capacity bigint) RETURNS cuckoo
   AS 'MODULE_PATHNAME', 'cuckoo_agg_char' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-CREATE FUNCTION cuckoo_agg_transition(state cuckoo, key "char", capacity bigint, fpp float8) RETURNS cuckoo
+CREATE FUNCTION _cuckoo_agg_transition(state cuckoo, key "char", capacity bigint, fpp float8) RETURNS cuckoo
   AS 'MODULE_PATHNAME', 'cuckoo_agg_char' LANGUAGE C IMMUTABLE PARALLEL SAFE;
 CREATE AGGREGATE cuckoo_agg(key "char") (
-  SFUNC = cuckoo_agg_transition, STYPE = cuckoo, SSPACE = 256,
-  FINALFUNC = cuckoo_agg_final, COMBINEFUNC = cuckoo_agg_combine,
+  SFUNC = _cuckoo_agg_transition, STYPE = cuckoo, SSPACE = 256,
+  FINALFUNC = _cuckoo_agg_final, COMBINEFUNC = _cuckoo_agg_combine,
   PARALLEL = SAFE);
 CREATE AGGREGATE cuckoo_agg(key "char", capacity bigint) (
-  SFUNC = cuckoo_agg_transition, STYPE = cuckoo, SSPACE = 256,
-  FINALFUNC = cuckoo_agg_final, COMBINEFUNC = cuckoo_agg_combine,
+  SFUNC = _cuckoo_agg_transition, STYPE = cuckoo, SSPACE = 256,
+  FINALFUNC = _cuckoo_agg_final, COMBINEFUNC = _cuckoo_agg_combine,
   PARALLEL = SAFE);
 CREATE AGGREGATE cuckoo_agg(key "char", capacity bigint, fpp float8) (
-  SFUNC = cuckoo_agg_transition, STYPE = cuckoo, SSPACE = 256,
-  FINALFUNC = cuckoo_agg_final, COMBINEFUNC = cuckoo_agg_combine,
+  SFUNC = _cuckoo_agg_transition, STYPE = cuckoo, SSPACE = 256,
+  FINALFUNC = _cuckoo_agg_final, COMBINEFUNC = _cuckoo_agg_combine,
   PARALLEL = SAFE);
 
-COMMENT ON FUNCTION cuckoo_agg_transition(cuckoo, "char") IS 'aggregate transition function';
-COMMENT ON FUNCTION cuckoo_agg_transition(cuckoo, "char", bigint) IS 'aggregate transition function';
-COMMENT ON FUNCTION cuckoo_agg_transition(cuckoo, "char", bigint, float8) IS 'aggregate transition function';
+COMMENT ON FUNCTION _cuckoo_agg_transition(cuckoo, "char") IS 'aggregate transition function';
+COMMENT ON FUNCTION _cuckoo_agg_transition(cuckoo, "char", bigint) IS 'aggregate transition function';
+COMMENT ON FUNCTION _cuckoo_agg_transition(cuckoo, "char", bigint, float8) IS 'aggregate transition function';
 COMMENT ON AGGREGATE cuckoo_agg("char") IS 'filter of all non-null keys';
 COMMENT ON AGGREGATE cuckoo_agg("char", bigint) IS 'filter of all non-null keys';
 COMMENT ON AGGREGATE cuckoo_agg("char", bigint, float8) IS 'filter of all non-null keys';
 
 -- cuckoo_agg over any other type
-CREATE FUNCTION cuckoo_agg_transition(state internal, key anyelement) RETURNS internal
+CREATE FUNCTION _cuckoo_agg_transition(state internal, key anyelement) RETURNS internal
   AS 'MODULE_PATHNAME', 'cuckoo_agg_any' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-CREATE FUNCTION cuckoo_agg_transition(state internal, key anyelement, capacity bigint) RETURNS internal
+CREATE FUNCTION _cuckoo_agg_transition(state internal, key anyelement, capacity bigint) RETURNS internal
   AS 'MODULE_PATHNAME', 'cuckoo_agg_any' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-CREATE FUNCTION cuckoo_agg_transition(state internal, key anyelement, capacity bigint, fpp float8) RETURNS internal
+CREATE FUNCTION _cuckoo_agg_transition(state internal, key anyelement, capacity bigint, fpp float8) RETURNS internal
   AS 'MODULE_PATHNAME', 'cuckoo_agg_any' LANGUAGE C IMMUTABLE PARALLEL SAFE;
 CREATE AGGREGATE cuckoo_agg(key anyelement) (
-  SFUNC = cuckoo_agg_transition, STYPE = internal, SSPACE = 256,
-  FINALFUNC = cuckoo_agg_final, COMBINEFUNC = cuckoo_agg_combine,
-  SERIALFUNC = cuckoo_agg_serialize, DESERIALFUNC = cuckoo_agg_deserialize,
+  SFUNC = _cuckoo_agg_transition, STYPE = internal, SSPACE = 256,
+  FINALFUNC = _cuckoo_agg_final, COMBINEFUNC = _cuckoo_agg_combine,
+  SERIALFUNC = _cuckoo_agg_serialize, DESERIALFUNC = _cuckoo_agg_deserialize,
   PARALLEL = SAFE);
 CREATE AGGREGATE cuckoo_agg(key anyelement, capacity bigint) (
-  SFUNC = cuckoo_agg_transition, STYPE = internal, SSPACE = 256,
-  FINALFUNC = cuckoo_agg_final, COMBINEFUNC = cuckoo_agg_combine,
-  SERIALFUNC = cuckoo_agg_serialize, DESERIALFUNC = cuckoo_agg_deserialize,
+  SFUNC = _cuckoo_agg_transition, STYPE = internal, SSPACE = 256,
+  FINALFUNC = _cuckoo_agg_final, COMBINEFUNC = _cuckoo_agg_combine,
+  SERIALFUNC = _cuckoo_agg_serialize, DESERIALFUNC = _cuckoo_agg_deserialize,
   PARALLEL = SAFE);
 CREATE AGGREGATE cuckoo_agg(key anyelement, capacity bigint, fpp float8) (
-  SFUNC = cuckoo_agg_transition, STYPE = internal, SSPACE = 256,
-  FINALFUNC = cuckoo_agg_final, COMBINEFUNC = cuckoo_agg_combine,
-  SERIALFUNC = cuckoo_agg_serialize, DESERIALFUNC = cuckoo_agg_deserialize,
+  SFUNC = _cuckoo_agg_transition, STYPE = internal, SSPACE = 256,
+  FINALFUNC = _cuckoo_agg_final, COMBINEFUNC = _cuckoo_agg_combine,
+  SERIALFUNC = _cuckoo_agg_serialize, DESERIALFUNC = _cuckoo_agg_deserialize,
   PARALLEL = SAFE);
 
-COMMENT ON FUNCTION cuckoo_agg_transition(internal, anyelement) IS 'aggregate transition function';
-COMMENT ON FUNCTION cuckoo_agg_transition(internal, anyelement, bigint) IS 'aggregate transition function';
-COMMENT ON FUNCTION cuckoo_agg_transition(internal, anyelement, bigint, float8) IS 'aggregate transition function';
+COMMENT ON FUNCTION _cuckoo_agg_transition(internal, anyelement) IS 'aggregate transition function';
+COMMENT ON FUNCTION _cuckoo_agg_transition(internal, anyelement, bigint) IS 'aggregate transition function';
+COMMENT ON FUNCTION _cuckoo_agg_transition(internal, anyelement, bigint, float8) IS 'aggregate transition function';
 COMMENT ON AGGREGATE cuckoo_agg(anyelement) IS 'filter of all non-null keys';
 COMMENT ON AGGREGATE cuckoo_agg(anyelement, bigint) IS 'filter of all non-null keys';
 COMMENT ON AGGREGATE cuckoo_agg(anyelement, bigint, float8) IS 'filter of all non-null keys';
@@ -843,11 +851,11 @@ COMMENT ON AGGREGATE cuckoo_agg(anyelement, bigint, float8) IS 'filter of all no
 -- Index: the access method
 ------------------------------------------------------------------
 
-CREATE FUNCTION bloomfilter_handler(internal) RETURNS index_am_handler
-  AS 'MODULE_PATHNAME' LANGUAGE C STRICT;
-CREATE ACCESS METHOD bloomfilter TYPE INDEX HANDLER bloomfilter_handler;
+CREATE FUNCTION _bloomfilter_handler(internal) RETURNS index_am_handler
+  AS 'MODULE_PATHNAME', 'bloomfilter_handler' LANGUAGE C STRICT;
+CREATE ACCESS METHOD bloomfilter TYPE INDEX HANDLER _bloomfilter_handler;
 
-COMMENT ON FUNCTION bloomfilter_handler(internal) IS 'bloomfilter index access method handler';
+COMMENT ON FUNCTION _bloomfilter_handler(internal) IS 'bloomfilter index access method handler';
 COMMENT ON ACCESS METHOD bloomfilter IS 'Bloom filter index access method';
 
 -- Operator classes exist for the types that this extension hashes itself.  Equal values
@@ -1010,11 +1018,11 @@ COMMENT ON OPERATOR FAMILY multirange_ops USING bloomfilter IS 'equality of anym
 -- Fingerprint index: the access method
 ------------------------------------------------------------------
 
-CREATE FUNCTION fingerprint_handler(internal) RETURNS index_am_handler
-  AS 'MODULE_PATHNAME' LANGUAGE C STRICT;
-CREATE ACCESS METHOD fingerprint TYPE INDEX HANDLER fingerprint_handler;
+CREATE FUNCTION _fingerprint_handler(internal) RETURNS index_am_handler
+  AS 'MODULE_PATHNAME', 'fingerprint_handler' LANGUAGE C STRICT;
+CREATE ACCESS METHOD fingerprint TYPE INDEX HANDLER _fingerprint_handler;
 
-COMMENT ON FUNCTION fingerprint_handler(internal) IS 'handler of the index access method fingerprint';
+COMMENT ON FUNCTION _fingerprint_handler(internal) IS 'handler of the index access method fingerprint';
 COMMENT ON ACCESS METHOD fingerprint IS 'hash index with entries of six bytes, for equality';
 
 -- The same operator classes as those of bloomfilter.
@@ -1192,6 +1200,8 @@ CREATE FUNCTION bloom_index_contains(relation regclass, column_name text, key an
   AS 'MODULE_PATHNAME' LANGUAGE C STABLE STRICT PARALLEL RESTRICTED COST 10;
 CREATE FUNCTION bloom_index_contains_each(relation regclass, column_name text, keys anycompatiblearray) RETURNS boolean[]
   AS 'MODULE_PATHNAME' LANGUAGE C STABLE STRICT PARALLEL RESTRICTED COST 100;
+CREATE FUNCTION bloom_index_missing(relation regclass, column_name text, keys anycompatiblearray) RETURNS anycompatiblearray
+  AS 'MODULE_PATHNAME' LANGUAGE C STABLE STRICT PARALLEL RESTRICTED COST 100;
 CREATE FUNCTION bloom_index_partitions(relation regclass, column_name text, key anycompatible) RETURNS SETOF regclass
   AS 'MODULE_PATHNAME' LANGUAGE C STABLE STRICT PARALLEL RESTRICTED COST 1000 ROWS 3;
 CREATE FUNCTION bloom_find(row_type anyelement, column_name text, key anycompatible) RETURNS SETOF anyelement
@@ -1199,6 +1209,7 @@ CREATE FUNCTION bloom_find(row_type anyelement, column_name text, key anycompati
 
 COMMENT ON FUNCTION bloom_index_contains(regclass, text, anycompatible) IS 'false if the table certainly has no row with this key';
 COMMENT ON FUNCTION bloom_index_contains_each(regclass, text, anycompatiblearray) IS 'for each key of an array: false if the table certainly has no row with it';
+COMMENT ON FUNCTION bloom_index_missing(regclass, text, anycompatiblearray) IS 'distinct keys of an array that certainly no row of the table has';
 COMMENT ON FUNCTION bloom_index_partitions(regclass, text, anycompatible) IS 'partitions that may have a row with this key';
 COMMENT ON FUNCTION bloom_find(anyelement, text, anycompatible) IS 'rows with this key, reading only partitions that may have one';
 
@@ -1218,3 +1229,65 @@ CREATE FUNCTION bloom_index_check(index regclass) RETURNS bigint
 COMMENT ON FUNCTION bloom_index_export(regclass) IS 'copy an index to a filter';
 COMMENT ON FUNCTION bloom_index_stats(regclass) IS 'size, keys and false-positive probability of an index, with advice';
 COMMENT ON FUNCTION bloom_index_check(regclass) IS 'number of rows that are missing from an index; not 0 means that it is damaged';
+
+------------------------------------------------------------------
+-- Filter sets
+------------------------------------------------------------------
+
+CREATE FUNCTION _bloom_set(slots integer, capacity bigint, empty bloom) RETURNS bloom
+  AS 'MODULE_PATHNAME', 'bloom_set_empty' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION _bloom_set(slots integer, capacity bigint, empty bloom, expiry interval, steps integer) RETURNS bloom[]
+  AS 'MODULE_PATHNAME', 'bloom_set_empty_expiring' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+CREATE FUNCTION bloom_set_create(
+    name text, capacity bigint, fpp float8 DEFAULT 0.01, key_type regtype DEFAULT 'text',
+    expiry interval DEFAULT NULL, steps integer DEFAULT NULL) RETURNS regclass
+  AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL UNSAFE;
+CREATE FUNCTION bloom_set_add(set regclass, key anycompatible) RETURNS boolean
+  AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE COST 1000;
+CREATE FUNCTION bloom_set_add_all(set regclass, keys anycompatiblearray) RETURNS anycompatiblearray
+  AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE COST 1000;
+CREATE FUNCTION bloom_set_contains(set regclass, key anycompatible) RETURNS boolean
+  AS 'MODULE_PATHNAME' LANGUAGE C STABLE STRICT PARALLEL RESTRICTED COST 1000;
+CREATE FUNCTION bloom_set_contains_each(set regclass, keys anycompatiblearray) RETURNS boolean[]
+  AS 'MODULE_PATHNAME' LANGUAGE C STABLE STRICT PARALLEL RESTRICTED COST 1000;
+CREATE FUNCTION bloom_set_reset(set regclass) RETURNS void
+  AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE COST 1000;
+CREATE FUNCTION bloom_set_stats(
+    set regclass, OUT slots integer, OUT capacity bigint, OUT cardinality bigint, OUT grown bigint, OUT bytes bigint,
+    OUT target_fpp float8, OUT fpp float8, OUT key_class text, OUT expiry interval, OUT steps integer, OUT advice text)
+  AS 'MODULE_PATHNAME' LANGUAGE C STABLE STRICT PARALLEL RESTRICTED COST 1000;
+
+COMMENT ON FUNCTION _bloom_set(integer, bigint, bloom) IS 'definition of a filter set, and the contents of an empty slot';
+COMMENT ON FUNCTION _bloom_set(integer, bigint, bloom, interval, integer) IS 'definition of a filter set whose keys expire, and the contents of an empty slot';
+COMMENT ON FUNCTION bloom_set_create(text, bigint, float8, regtype, interval, integer) IS 'create a filter set: a table of small filters that many sessions feed';
+COMMENT ON FUNCTION bloom_set_add(regclass, anycompatible) IS 'add a key to a filter set; true if it was new';
+COMMENT ON FUNCTION bloom_set_add_all(regclass, anycompatiblearray) IS 'add keys to a filter set; returns those that were new';
+COMMENT ON FUNCTION bloom_set_contains(regclass, anycompatible) IS 'may the key have been added to the filter set?';
+COMMENT ON FUNCTION bloom_set_contains_each(regclass, anycompatiblearray) IS 'for each key: may it have been added to the filter set?';
+COMMENT ON FUNCTION bloom_set_reset(regclass) IS 'forget all keys of a filter set, and restore missing slots';
+COMMENT ON FUNCTION bloom_set_stats(regclass) IS 'definition and contents of a filter set';
+
+------------------------------------------------------------------
+-- Index: monitoring
+------------------------------------------------------------------
+
+CREATE FUNCTION _bloom_index_health(index oid, OUT bytes bigint, OUT keys bigint, OUT layers integer,
+    OUT fill double precision, OUT target_fpp double precision, OUT fpp double precision, OUT stale double precision,
+    OUT advice text) RETURNS SETOF record
+  AS 'MODULE_PATHNAME', 'bloom_index_health' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE COST 10000 ROWS 1;
+
+CREATE VIEW bloom_indexes AS
+  SELECT n.nspname AS schemaname, t.relname AS tablename, i.relname AS indexname, i.oid AS indexrelid,
+         a.amname AS method, c.bytes, c.keys, c.layers, c.fill, c.target_fpp, c.fpp, c.stale, c.advice
+  FROM pg_catalog.pg_class i
+    JOIN pg_catalog.pg_am a ON a.oid OPERATOR(pg_catalog.=) i.relam
+    JOIN pg_catalog.pg_index x ON x.indexrelid OPERATOR(pg_catalog.=) i.oid
+    JOIN pg_catalog.pg_class t ON t.oid OPERATOR(pg_catalog.=) x.indrelid
+    JOIN pg_catalog.pg_namespace n ON n.oid OPERATOR(pg_catalog.=) i.relnamespace,
+    LATERAL _bloom_index_health(i.oid) c
+  WHERE i.relkind OPERATOR(pg_catalog.=) 'i'
+    AND a.amname OPERATOR(pg_catalog.=) ANY (ARRAY['bloomfilter', 'fingerprint']::pg_catalog.name[]);
+GRANT SELECT ON bloom_indexes TO PUBLIC;
+
+COMMENT ON FUNCTION _bloom_index_health(oid) IS 'condition of an index, for the view bloom_indexes';
+COMMENT ON VIEW bloom_indexes IS 'size and condition of all bloomfilter and fingerprint indexes, for monitoring';

@@ -137,7 +137,7 @@ RESET ALL;
 SET search_path = aggregates, public;
 
 -- states with more and with fewer keys than declared are merged in any order
-CREATE AGGREGATE merge_overfed(bloom) (SFUNC = bloom_agg_combine, STYPE = bloom, FINALFUNC = bloom_agg_final);
+CREATE AGGREGATE merge_overfed(bloom) (SFUNC = _bloom_agg_combine, STYPE = bloom, FINALFUNC = _bloom_agg_final);
 SELECT bool_and(bloom_contains_all(f, ARRAY(SELECT generate_series(1, 120)))) AS found, max((bloom_stats(f)).layers) < 12 AS few_layers FROM (VALUES ('{1,2,3}'::int[]), ('{1,3,2}'), ('{2,1,3}'), ('{2,3,1}')) o(ordering),
 LATERAL (SELECT merge_overfed(state ORDER BY array_position(ordering, which)) AS f FROM
   (SELECT 1 AS which, bloom_agg(n, 6, 0.001) AS state FROM generate_series(1, 1) n UNION ALL SELECT 2, bloom_agg(n, 6, 0.001) FROM generate_series(1, 119) n UNION ALL SELECT 3, bloom_agg(n, 6, 0.001) FROM generate_series(120, 120) n) s) m;

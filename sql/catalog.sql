@@ -4,14 +4,33 @@
 SELECT p.oid::regprocedure AS function, provolatile, proparallel
 FROM pg_proc p JOIN pg_depend d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e'
 WHERE d.refobjid = (SELECT oid FROM pg_extension WHERE extname = 'bloomfilter')
-  AND proname !~ '^(bloom_index_|bloom_find$|bloomfilter_handler$|fingerprint_)'
+  AND proname !~ '^(_?bloom_index_|bloom_find$|bloom_set_|_bloomfilter_handler$|_fingerprint_handler$|fingerprint_)'
   AND (provolatile <> 'i' OR proparallel <> 's' OR obj_description(p.oid, 'pg_proc') IS NULL);
 
--- functions that read tables are STABLE and PARALLEL RESTRICTED: the table may be temporary; one locks out writers
+-- functions that read tables are STABLE and PARALLEL RESTRICTED: the table may be temporary; one locks out writers, one starts subtransactions; some write
 SELECT p.oid::regprocedure AS function, provolatile, proparallel
 FROM pg_proc p JOIN pg_depend d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e'
-WHERE d.refobjid = (SELECT oid FROM pg_extension WHERE extname = 'bloomfilter') AND proname ~ '^(bloom_index_|bloom_find$|fingerprint_(stats|check)$)'
+WHERE d.refobjid = (SELECT oid FROM pg_extension WHERE extname = 'bloomfilter') AND proname ~ '^(_?bloom_index_|bloom_find$|bloom_set_|fingerprint_(stats|check)$)'
 ORDER BY p.oid::regprocedure::text COLLATE "C";
+
+-- \df bloom* and \df cuckoo* list what users call: functions of types, aggregates, casts, access methods and the planner begin with _
+SELECT p.oid::regprocedure AS function
+FROM pg_proc p JOIN pg_depend d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e'
+WHERE d.refobjid = (SELECT oid FROM pg_extension WHERE extname = 'bloomfilter')
+  AND proname !~ '^_' AND (
+    EXISTS (SELECT FROM pg_type t WHERE p.oid IN (typinput, typoutput, typreceive, typsend)) OR EXISTS (SELECT FROM pg_cast WHERE castfunc = p.oid) OR
+    EXISTS (SELECT FROM pg_aggregate WHERE p.oid IN (aggtransfn, aggfinalfn, aggcombinefn, aggserialfn, aggdeserialfn)) OR EXISTS (SELECT FROM pg_am WHERE amhandler = p.oid) OR
+    EXISTS (SELECT FROM pg_amproc WHERE amproc = p.oid) OR EXISTS (SELECT FROM pg_proc f WHERE f.prosupport = p.oid) OR
+    EXISTS (SELECT FROM pg_operator WHERE p.oid IN (oprrest, oprjoin) OR oprcode = p.oid AND oprname IN ('=', '<>')))
+ORDER BY p.oid::regprocedure::text COLLATE "C";
+SELECT count(*) FILTER (WHERE proname ~ '^(bloom|cuckoo)_') > 50 AS listed, count(*) FILTER (WHERE proname ~ '^_') > 50 AS not_listed
+FROM pg_proc p JOIN pg_depend d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e'
+WHERE d.refobjid = (SELECT oid FROM pg_extension WHERE extname = 'bloomfilter');
+
+-- their arguments have names
+SELECT p.oid::regprocedure AS unnamed
+FROM pg_proc p JOIN pg_depend d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e'
+WHERE d.refobjid = (SELECT oid FROM pg_extension WHERE extname = 'bloomfilter') AND proname !~ '^_' AND (proargnames IS NULL OR '' = ANY (proargnames));
 
 -- all other objects have comments, too
 SELECT pg_describe_object(classid, objid, 0) AS uncommented

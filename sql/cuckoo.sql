@@ -110,8 +110,8 @@ SELECT outcome('SELECT cuckoo_plan(10, growth => 5)');
 SELECT outcome('SELECT cuckoo_new(1000000000)');
 SELECT outcome('SELECT cuckoo_agg(1, 1000000000)');
 SELECT outcome('SELECT cuckoo_agg(n, n) FROM generate_series(1, 3) n');
-SELECT outcome('SELECT cuckoo_agg_transition(NULL, 1)');
-SELECT outcome('SELECT cuckoo_merge_agg_transition(cuckoo_new(1), cuckoo_new(1))');
+SELECT outcome('SELECT _cuckoo_agg_transition(NULL, 1)');
+SELECT outcome('SELECT _cuckoo_merge_agg_transition(cuckoo_new(1), cuckoo_new(1))');
 
 -- merging adds the counts
 SELECT cuckoo_count(m, 1) AS a_only, cuckoo_count(m, 500) AS both, cuckoo_count(m, 900) AS b_only, cuckoo_count(m, 901) AS neither, m = cuckoo_merge(b, a) AS either_way,

@@ -215,6 +215,15 @@ SET enable_seqscan = off;
 SET enable_bitmapscan = off;
 SELECT k FROM hot WHERE k = 7 LIMIT 3;
 SELECT count(*), count(DISTINCT n) FROM hot WHERE k = 7;
+RESET enable_bitmapscan;
+-- a plain scan remembers the rows that it has returned, a bitmap scan does not: 100,000 of them are 600 kB
+SET enable_indexscan = off;
+CREATE FUNCTION executor_memory() RETURNS bigint LANGUAGE sql VOLATILE AS $$SELECT max(total_bytes) FROM pg_backend_memory_contexts WHERE name = 'ExecutorState'$$;
+SELECT executor_memory() < 400000 AS small FROM hot WHERE k = 7 LIMIT 1;
+SET enable_indexscan = on;
+SET enable_bitmapscan = off;
+SELECT max(memory) > 600000 AS remembers FROM (SELECT CASE WHEN n < 100 THEN executor_memory() END AS memory FROM hot WHERE k = 7) x;
+RESET enable_indexscan;
 RESET enable_seqscan;
 RESET enable_bitmapscan;
 DELETE FROM hot WHERE n % 2 = 0 AND k = 7;

@@ -179,7 +179,8 @@ SELECT capacity, fpp, max_layers, (bloom_plan(capacity, fpp, max_layers => max_l
 FROM (VALUES (10, 0.01::float8, 2), (100, 0.001, 5), (1000, 0.01, 3), (1000, 1e-6, 8), (2000, 0.1, 2), (77, 0.5, 64)) v(capacity, fpp, max_layers),
 LATERAL (SELECT bloom_add_all(bloom_new(capacity, fpp, max_layers => max_layers), ARRAY(SELECT generate_series(1, n * (1 + capacity / 50)))) AS f FROM generate_series(1, max_layers * 50, 1 + max_layers / 4) n) x GROUP BY 1, 2, 3 ORDER BY 1, 2, 3;
 -- fixed and growing filters, up to their capacity
-SELECT growth, capacity, fpp, (bloom_plan(capacity, fpp, growth)).bytes AS planned, (bloom_stats(f)).bytes AS made, (bloom_stats(f)).layers
+SELECT growth, capacity, fpp, (bloom_plan(capacity, fpp, growth)).bytes AS planned, (bloom_stats(f)).bytes AS made, (bloom_stats(f)).layers,
+       (bloom_plan(capacity, fpp)).growing_bytes - (bloom_stats(bloom_add_all(bloom_new(capacity, fpp), ARRAY(SELECT generate_series(1, capacity))))).bytes AS difference_growing
 FROM (VALUES (0), (1), (2), (10)) g(growth), (VALUES (20, 0.01::float8), (1000, 0.001), (5000, 1e-5), (20000, 0.3)) v(capacity, fpp),
 LATERAL (SELECT bloom_add_all(bloom_new(capacity, fpp, growth), ARRAY(SELECT generate_series(1, capacity))) AS f) x ORDER BY 1, 2;
 -- without growth and max_layers: the filter that an aggregate builds
@@ -189,6 +190,9 @@ SELECT growth, capacity, (cuckoo_plan(capacity, 0.001, growth)).bytes AS planned
 FROM (VALUES (0), (2), (16)) g(growth), (VALUES (1000), (30000)) v(capacity),
 LATERAL (SELECT cuckoo_add_all(cuckoo_new(capacity, 0.001, growth), ARRAY(SELECT generate_series(1, capacity))) AS f) x ORDER BY 1, 2;
 SELECT bloom_plan(NULL, 0.01, 2) IS NULL AND bloom_plan(10, NULL, 2) IS NULL AND cuckoo_plan(10, NULL) IS NULL AS of_null, bloom_plan(10, 0.01, NULL, NULL) = bloom_plan(10) AS defaults, bloom_plan(10, 0.01, 1, 4) = bloom_plan(10, max_layers => 4) AS growth_of_a_window;
+-- growing_bytes is the same whatever else is planned, and NULL beyond the limit
+SELECT bool_and(p.growing_bytes = (bloom_plan(1000, 0.001, growth => 2)).bytes) AS same, (bloom_plan(400000000)).growing_bytes AS too_large, (bloom_plan(340000000)).growing_bytes AS fits
+FROM (SELECT (bloom_plan(1000, 0.001)).* UNION ALL SELECT (bloom_plan(1000, 0.001, 0)).* UNION ALL SELECT (bloom_plan(1000, 0.001, 7)).* UNION ALL SELECT (bloom_plan(1000, 0.001, max_layers => 3)).*) p;
 SELECT outcome('SELECT bloom_plan(10, 0.01, -1)');
 SELECT outcome('SELECT bloom_plan(10, 0.01, 2, 4)');
 SELECT outcome('SELECT bloom_plan(10, 0.01, max_layers => 1)');

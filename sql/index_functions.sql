@@ -180,6 +180,22 @@ SELECT call, outcome('SELECT ' || call) FROM (VALUES
   ('bloom_index_contains(0, ''user_id'', 1)'),
   ('bloom_index_contains(''events'', ''ctid'', 1)')) v(call);
 
+-- bloom_index_missing: each absent key once, in order of first appearance, without NULLs, in one dimension
+CREATE TABLE partly (k int);
+INSERT INTO partly SELECT generate_series(1, 1000);
+CREATE INDEX ON partly USING bloomfilter (k);
+SELECT bloom_index_missing('partly', 'k', '{{1,-20,2},{-30,-20,NULL}}'::int[]) AS some, bloom_index_missing('partly', 'k', '{1,2}'::bigint[]) AS none, bloom_index_missing('partly', 'k', '{}'::int[]) AS of_none,
+       bloom_index_missing('partly', 'k', '{NULL}'::int[]) AS of_null, bloom_index_missing('partly', 'k', NULL::int[]) IS NULL AS is_null, pg_typeof(bloom_index_missing('partly', 'k', '{-1}'::smallint[])) AS type;
+SELECT outcome('SELECT bloom_index_missing(''partly'', ''k'', ''{a}'')');
+SELECT bloom_index_missing('partly', 'k', keys) = ARRAY(SELECT k FROM unnest(keys, bloom_index_contains_each('partly', 'k', keys)) WITH ORDINALITY u(k, found, o) WHERE NOT found ORDER BY o) AS as_each,
+       bloom_index_missing('partly', 'k', keys) && ARRAY(SELECT k FROM partly) AS wrong, cardinality(bloom_index_missing('partly', 'k', keys)) > 1900 AS many
+FROM (SELECT array_agg(n) AS keys FROM generate_series(-1000, 2000) n) x;
+CREATE TABLE partly_text (k text);
+INSERT INTO partly_text SELECT 'k' || n FROM generate_series(1, 1000) n;
+CREATE INDEX ON partly_text USING fingerprint (k);
+SELECT bloom_index_missing('partly_text', 'k', '{k1,x,y,x}') AS untyped;
+DROP TABLE partly, partly_text;
+
 -- privileges on the table or the column; under a policy the functions raise an error, and bloom_find applies the policy
 SET client_min_messages = warning;
 DROP ROLE IF EXISTS index_functions_reader;

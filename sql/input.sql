@@ -72,7 +72,7 @@ SELECT outcome('SELECT bloom_agg(1, 1000000000)');
 SELECT outcome('SELECT (bloom_plan(430000000)).bytes');
 
 -- a crafted state whose shape does not match its header is rejected
-CREATE AGGREGATE merge_states(bloom) (SFUNC = bloom_agg_combine, STYPE = bloom);
+CREATE AGGREGATE merge_states(bloom) (SFUNC = _bloom_agg_combine, STYPE = bloom);
 SELECT outcome($$SELECT merge_states(f) FROM (SELECT bloom_agg(n, 10) AS f FROM generate_series(1, 10) n
   UNION ALL SELECT (overlay(substr(bloom_agg(n, 10)::bytea, 1, 28) placing '\x40000000' from 17) || decode(repeat('ff', 512), 'hex'))::bloom FROM generate_series(1, 10) n) x$$);
 DROP AGGREGATE merge_states(bloom);
@@ -88,7 +88,7 @@ SELECT outcome('SELECT bloom_new(10, growth => 2, max_layers => 5)');
 SELECT outcome('SELECT bloom_new(100000000, max_layers => 64)');
 
 -- support functions cannot be called directly
-SELECT outcome('SELECT bloom_agg_transition(null, 1)');
-SELECT outcome('SELECT bloom_agg_transition(bloom_add(bloom_new(10), 1), 1)');
-SELECT outcome('SELECT bloom_agg_combine(bloom_new(1), bloom_new(1))');
-SELECT outcome('SELECT bloom_agg_final(bloom_new(1))');
+SELECT outcome('SELECT _bloom_agg_transition(null, 1)');
+SELECT outcome('SELECT _bloom_agg_transition(bloom_add(bloom_new(10), 1), 1)');
+SELECT outcome('SELECT _bloom_agg_combine(bloom_new(1), bloom_new(1))');
+SELECT outcome('SELECT _bloom_agg_final(bloom_new(1))');

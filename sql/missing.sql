@@ -48,7 +48,7 @@ SELECT outcome('SELECT bloom_missing(bloom_agg(1), array[''a''])');
 SELECT outcome('SELECT cuckoo_missing(cuckoo_agg(''a''::text), array[1])');
 SELECT outcome('SELECT bloom_missing(bloom_agg(1), array[1.5])');
 SELECT outcome('SELECT bloom_missing(bloom_new(1), array[point(1, 2)])');
-CREATE AGGREGATE state(int) (SFUNC = bloom_agg_transition, STYPE = bloom);
+CREATE AGGREGATE state(int) (SFUNC = _bloom_agg_transition, STYPE = bloom);
 SELECT outcome('SELECT bloom_missing(state(1), array[1])');
 SELECT outcome('SELECT bloom_missing(state(1), ''{}''::int[])');
 

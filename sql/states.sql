@@ -32,11 +32,11 @@ END $$;
 
 -- Aggregates without our final function return states: raw ones, which can even be stored
 -- in a table (small, with a short header, compressed, out of line), and expanded objects.
-CREATE AGGREGATE bloom_state(int) (SFUNC = bloom_agg_transition, STYPE = bloom);
-CREATE AGGREGATE bloom_state(int, bigint) (SFUNC = bloom_agg_transition, STYPE = bloom);
-CREATE AGGREGATE cuckoo_state(int) (SFUNC = cuckoo_agg_transition, STYPE = cuckoo);
-CREATE AGGREGATE bloom_merge_states(bloom) (SFUNC = bloom_agg_combine, STYPE = bloom, FINALFUNC = bloom_agg_final);
-CREATE AGGREGATE cuckoo_merge_states(cuckoo) (SFUNC = cuckoo_agg_combine, STYPE = cuckoo, FINALFUNC = cuckoo_agg_final);
+CREATE AGGREGATE bloom_state(int) (SFUNC = _bloom_agg_transition, STYPE = bloom);
+CREATE AGGREGATE bloom_state(int, bigint) (SFUNC = _bloom_agg_transition, STYPE = bloom);
+CREATE AGGREGATE cuckoo_state(int) (SFUNC = _cuckoo_agg_transition, STYPE = cuckoo);
+CREATE AGGREGATE bloom_merge_states(bloom) (SFUNC = _bloom_agg_combine, STYPE = bloom, FINALFUNC = _bloom_agg_final);
+CREATE AGGREGATE cuckoo_merge_states(cuckoo) (SFUNC = _cuckoo_agg_combine, STYPE = cuckoo, FINALFUNC = _cuckoo_agg_final);
 CREATE TABLE states (size int, f bloom, c cuckoo);
 ALTER TABLE states ALTER f SET STORAGE extended, ALTER c SET STORAGE extended;
 INSERT INTO states SELECT size, bloom_state(n), cuckoo_state(n) FROM (VALUES (0), (5), (300), (2100), (20000)) s(size) LEFT JOIN generate_series(1, 20000) n ON n <= size GROUP BY size;
@@ -47,11 +47,11 @@ INSERT INTO calls VALUES
   ('bloom_contains(f, 1)'), ('f @> 1'), ('bloom_contains_any(f, ''{1}''::int[])'), ('bloom_contains_all(f, ''{1}''::int[])'), ('bloom_contains_each(f, ''{1}''::int[])'),
   ('bloom_add(f, 1)'), ('bloom_add_all(f, ''{1}''::int[])'), ('bloom_add(f, NULL::int)'), ('bloom_add_all(f, ''{}''::int[])'), ('bloom_add_all(f, ''{NULL}''::int[])'), ('bloom_contains_any(f, ''{}''::int[])'), ('f | bloom_new(9)'), ('bloom_new(9) | f'), ('f & f'), ('bloom_new(9) & f'),
   ('bloom_compact(f)'), ('bloom_cardinality(f)'), ('bloom_fpp(f)'), ('bloom_stats(f)'), ('bloom_layers(f)'), ('f::bytea'),
-  ('f = f'), ('f <> bloom_new(9)'), ('bloom_new(9) = f'), ('bloom_hash_value(f)'), ('bloom_hash_value_extended(f, 1)'), ('bloom_union_agg(f)'), ('bloom_intersection_agg(f)'),
+  ('f = f'), ('f <> bloom_new(9)'), ('bloom_new(9) = f'), ('_bloom_hash_value(f)'), ('_bloom_hash_value_extended(f, 1)'), ('bloom_union_agg(f)'), ('bloom_intersection_agg(f)'),
   ('cuckoo_contains(c, 1)'), ('c @> 1'), ('cuckoo_contains_any(c, ''{1}''::int[])'), ('cuckoo_contains_all(c, ''{1}''::int[])'), ('cuckoo_contains_each(c, ''{1}''::int[])'),
   ('cuckoo_add(c, 1)'), ('cuckoo_add_all(c, ''{1}''::int[])'), ('cuckoo_delete(c, 1)'), ('cuckoo_delete_all(c, ''{1}''::int[])'), ('cuckoo_delete(c, NULL::int)'), ('cuckoo_delete_all(c, NULL::int[])'), ('cuckoo_count(c, 1)'),
   ('cuckoo_merge(c, cuckoo_new(9))'), ('cuckoo_merge(cuckoo_new(9), c)'), ('cuckoo_cardinality(c)'), ('cuckoo_fpp(c)'), ('cuckoo_stats(c)'), ('c::bytea'),
-  ('c = c'), ('c <> cuckoo_new(9)'), ('cuckoo_hash_value(c)'), ('cuckoo_hash_value_extended(c, 1)'), ('cuckoo_merge_agg(c)');
+  ('c = c'), ('c <> cuckoo_new(9)'), ('_cuckoo_hash_value(c)'), ('_cuckoo_hash_value_extended(c, 1)'), ('cuckoo_merge_agg(c)');
 SELECT form, count(*) AS calls, outcome FROM calls, (VALUES (5), (300), (2100), (20000)) s(size), (VALUES ('raw', 'f', 'c'), ('unfinished', 'f::text::bloom', 'c::text::cuckoo')) v(form, f, c),
 LATERAL (SELECT outcome(format('SELECT (%s)::text FROM (SELECT %s AS f, %s AS c FROM states.states WHERE size = %s OFFSET 0) x', call, v.f, v.c, size))) o(outcome)
 GROUP BY form, outcome ORDER BY form, outcome;
@@ -85,11 +85,11 @@ DROP TABLE damaged;
 
 -- a transition or combine function accepts only NULL or its own state
 SELECT bloom_add_all(bloom_new(1000), array_agg(n)) AS beginning FROM generate_series(1, 600) n \gset
-CREATE AGGREGATE go_on(int) (SFUNC = bloom_agg_transition, STYPE = bloom, FINALFUNC = bloom_agg_final, INITCOND = :'beginning');
-CREATE AGGREGATE merge_on(bloom) (SFUNC = bloom_agg_combine, STYPE = bloom, FINALFUNC = bloom_agg_final, INITCOND = :'beginning');
+CREATE AGGREGATE go_on(int) (SFUNC = _bloom_agg_transition, STYPE = bloom, FINALFUNC = _bloom_agg_final, INITCOND = :'beginning');
+CREATE AGGREGATE merge_on(bloom) (SFUNC = _bloom_agg_combine, STYPE = bloom, FINALFUNC = _bloom_agg_final, INITCOND = :'beginning');
 SELECT outcome('SELECT go_on(1)');
 SELECT split_part(outcome('SELECT merge_on(bloom_new(9))'), E'\n', 1);
-SELECT split_part(outcome('SELECT bloom_agg_transition(NULL::bloom, 1)'), E'\n', 1);
+SELECT split_part(outcome('SELECT _bloom_agg_transition(NULL::bloom, 1)'), E'\n', 1);
 DROP AGGREGATE go_on(int);
 DROP AGGREGATE merge_on(bloom);
 

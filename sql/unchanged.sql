@@ -115,7 +115,7 @@ SELECT buffers('SELECT bloom_add(f, 77) IS NULL FROM one') < 20 AS bloom, buffer
 SELECT outcome('SELECT bloom_add(f, ''a'') FROM one');
 SELECT outcome('SELECT cuckoo_delete(c, 1.5) FROM one');
 SELECT outcome('SELECT cuckoo_delete_all(c, array[''a'']) FROM one');
-CREATE AGGREGATE state(int) (SFUNC = bloom_agg_transition, STYPE = bloom);
+CREATE AGGREGATE state(int) (SFUNC = _bloom_agg_transition, STYPE = bloom);
 CREATE TABLE states AS SELECT state(n) AS f FROM generate_series(1, 5000) n;
 SELECT split_part(outcome('SELECT bloom_add(f, 1) FROM states'), E'\n', 1);
 SELECT split_part(outcome('SELECT bloom_add_all(f, array[1, 2]) FROM states'), E'\n', 1);

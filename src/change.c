@@ -192,3 +192,22 @@ SQL_FUNCTION(cuckoo_delete, change_by_argument(fcinfo, BF_REMOVE, false));
 
 /* cuckoo_delete_all(filter, keys): the filter with one copy of each key removed */
 SQL_FUNCTION(cuckoo_delete_all, change_by_argument(fcinfo, BF_REMOVE, true));
+
+/* bloom_rotate(filter): begin a new layer of a rotating filter, and drop the oldest */
+PG_FUNCTION_INFO_V1(bloom_rotate);
+Datum
+bloom_rotate(PG_FUNCTION_ARGS)
+{
+	bf_filter	filter;
+	bf_mutable	rotated;
+
+	value_open_argument(&filter, fcinfo, 0, BF_KIND_BLOOM);
+	if (filter.header.max_layers == 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("filter does not rotate"),
+				 errhint("Create it with bloom_new(capacity, fpp, max_layers => n).")));
+	bf_mutable_load(&rotated, server_host(NULL), &filter);
+	bf_bloom_rotate(&rotated.bloom);
+	PG_RETURN_POINTER(builder_flat(&rotated));
+}

@@ -343,94 +343,6 @@ SQL_FUNCTION(filter_contains_any, probe_until(fcinfo, true));
 /* ..._contains_all(filter, keys): may all of the keys have been added? */
 SQL_FUNCTION(filter_contains_all, probe_until(fcinfo, false));
 
-/*
- * Make an array of the results, with the dimensions of the keys' array.  found[] is
- * the data of such an array, so no Datum is made of each element.
- */
-static ArrayType *
-probe_array_of_results(const KeyArray *keys, const bool *found)
-{
-	int			dimensions = AARR_NDIM(keys->array);
-	bool		nulls = keys->n < (Size) keys->items;
-	Size		offset = nulls ? ARR_OVERHEAD_WITHNULLS(dimensions, keys->items) : ARR_OVERHEAD_NONULLS(dimensions);
-	ArrayType  *results;
-	uint8	   *bitmap;
-
-	if (keys->items == 0)
-		return construct_empty_array(BOOLOID);
-	results = palloc0(offset + keys->n);
-	SET_VARSIZE(results, offset + keys->n);
-	results->ndim = dimensions;
-	results->dataoffset = nulls ? (int32) offset : 0;
-	results->elemtype = BOOLOID;
-	memcpy(ARR_DIMS(results), AARR_DIMS(keys->array), sizeof(int) * dimensions);
-	memcpy(ARR_LBOUND(results), AARR_LBOUND(keys->array), sizeof(int) * dimensions);
-	memcpy(ARR_DATA_PTR(results), found, keys->n);
-	bitmap = ARR_NULLBITMAP(results);
-	for (int i = 0; bitmap != NULL && i < keys->items; i++)
-	{
-		if (!keys->nulls[i])
-			bitmap[i / 8] |= 1 << i % 8;
-		if (i % BF_POLL_EVERY == 0)
-			CHECK_FOR_INTERRUPTS();
-	}
-	return results;
-}
-
-/*
- * Make an array of the keys that were not found, each once.  Keys of the same hash
- * are equal; the first one is kept.
- */
-static ArrayType *
-probe_array_of_missing(const KeyArray *keys, const bool *found)
-{
-	Oid			element = AARR_ELEMTYPE(keys->array);
-	uint64	   *missing = MemoryContextAllocHuge(CurrentMemoryContext, sizeof(uint64) * (keys->n + 1));
-	bool	   *taken;
-	Datum	   *values;
-	array_iter	iterator;
-	int16		typlen;
-	bool		typbyval;
-	char		typalign;
-	Size		distinct = 0;
-	Size		key = 0;
-	int			n = 0;
-
-	for (Size i = 0; i < keys->n; i++)
-	{
-		if (!found[i])
-			missing[distinct++] = keys->hashes[i];
-	}
-	distinct = bf_hashes_sort_unique(server_host(NULL), missing, distinct, 0);
-	if (distinct == 0)
-		return construct_empty_array(element);
-
-	taken = palloc0(distinct);
-	values = MemoryContextAllocHuge(CurrentMemoryContext, sizeof(Datum) * distinct);
-	get_typlenbyvalalign(element, &typlen, &typbyval, &typalign);
-	bf_array_iter_setup(&iterator, keys->array, typlen, typbyval, typalign);
-	for (int i = 0; i < keys->items; i++)
-	{
-		bool		isnull;
-		Datum		value = bf_array_iter_next(&iterator, &isnull, i, typlen, typbyval, typalign);
-
-		if (i % BF_POLL_EVERY == 0)
-			CHECK_FOR_INTERRUPTS();
-		if (isnull)
-			continue;
-		if (!found[key])
-		{
-			Size		place = bf_hashes_find(missing, distinct, keys->hashes[key]);
-
-			if (!taken[place])
-				values[n++] = value;
-			taken[place] = true;
-		}
-		key++;
-	}
-	return construct_array(values, n, element, typlen, typbyval, typalign);
-}
-
 /* Test all keys of an array, and make another array of the results. */
 static Datum
 probe_to_array(FunctionCallInfo fcinfo, ArrayType *(*make) (const KeyArray *keys, const bool *found))
@@ -442,10 +354,10 @@ probe_to_array(FunctionCallInfo fcinfo, ArrayType *(*make) (const KeyArray *keys
 }
 
 /* ..._contains_each(filter, keys): a result for each key, in an array of the same shape */
-SQL_FUNCTION(filter_contains_each, probe_to_array(fcinfo, probe_array_of_results));
+SQL_FUNCTION(filter_contains_each, probe_to_array(fcinfo, key_array_of_results));
 
 /* bloom_missing, cuckoo_missing(filter, keys): the keys that were certainly not added */
-SQL_FUNCTION(filter_missing, probe_to_array(fcinfo, probe_array_of_missing));
+SQL_FUNCTION(filter_missing, probe_to_array(fcinfo, key_array_of_missing));
 
 /* bloom_hash(key): the 64-bit hash of a key */
 PG_FUNCTION_INFO_V1(bloom_hash);

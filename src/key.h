@@ -28,6 +28,7 @@ struct KeyType
 	Oid			collation;
 	const char *can_change;		/* a sentence on why ALTER TYPE can change the
 								 * hash of a stored value, or NULL */
+	const char *instead;		/* a sentence on what to index in that case */
 	uint32		generation;		/* counts changes of the class */
 	MemoryContext context;		/* of this struct and its parts */
 	void	   *private;		/* of nested types and server functions */
@@ -83,6 +84,10 @@ typedef struct KeyArray
 } KeyArray;
 
 extern KeyArray key_array_of_argument(FunctionCallInfo fcinfo, int argument, KeyType **cache);
+
+/* Arrays of what was found, one flag per key that is not null. */
+extern ArrayType *key_array_of_results(const KeyArray *keys, const bool *found);
+extern ArrayType *key_array_of_missing(const KeyArray *keys, const bool *found);
 
 /* Classes. */
 extern char *key_class_label(const KeyClass *class);

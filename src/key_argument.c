@@ -40,52 +40,6 @@ key_type_of_argument(FunctionCallInfo fcinfo, int argument)
 	return key_type(typid, PG_GET_COLLATION(), flinfo->fn_mcxt);
 }
 
-/* Hash the elements of an array; the KeyType is kept in *cache. */
-KeyArray
-key_array_of_argument(FunctionCallInfo fcinfo, int argument, KeyType **cache)
-{
-	AnyArrayType *array = PG_GETARG_ANY_ARRAY_P(argument);
-	Oid			element = AARR_ELEMTYPE(array);
-	KeyArray	keys = {array};
-	array_iter	iterator;
-	int16		typlen;
-	bool		typbyval;
-	char		typalign;
-	char	   *name = palloc(BF_MAX_CLASS_NAME);
-
-	keys.items = ArrayGetNItems(AARR_NDIM(array), AARR_DIMS(array));
-	keys.nulls = palloc(sizeof(bool) * Max(keys.items, 1));
-	keys.hashes = palloc(sizeof(uint64) * Max(keys.items, 1));
-	if (type_is_collatable(element) && !OidIsValid(PG_GET_COLLATION()))
-		key_refuse_indeterminate_collation();
-	if (*cache == NULL || (*cache)->typid != getBaseType(element))
-		*cache = key_type(element, PG_GET_COLLATION(), fcinfo->flinfo->fn_mcxt);
-	get_typlenbyvalalign(element, &typlen, &typbyval, &typalign);
-	bf_array_iter_setup(&iterator, array, typlen, typbyval, typalign);
-	for (int i = 0; i < keys.items; i++)
-	{
-		Datum		value = bf_array_iter_next(&iterator, &keys.nulls[i], i, typlen, typbyval, typalign);
-
-		if (i % BF_POLL_EVERY == 0)
-			CHECK_FOR_INTERRUPTS();
-		if (keys.nulls[i])
-			continue;
-		keys.hashes[keys.n++] = key_hash(*cache, value);
-		if (keys.class.code == BF_CLASS_NONE)
-		{
-			keys.class = (*cache)->class;
-			if (keys.class.name_length > 0)
-				keys.class.name = memcpy(name, keys.class.name, keys.class.name_length);
-		}
-		else if ((*cache)->typid == RECORDOID)
-		{
-			/* each anonymous record has its own class */
-			key_class_check(&keys.class, &(*cache)->class);
-		}
-	}
-	return keys;
-}
-
 /* The source type of an implicit cast, or InvalidOid if there is none. */
 static Oid
 key_implicit_cast_source(Node *node)

@@ -70,6 +70,7 @@ static void
 key_follow(KeyType *type, const KeyType *inner, uint32 *generation)
 {
 	type->can_change = inner->can_change;
+	type->instead = inner->instead;
 	type->generation++;
 	*generation = inner->generation;
 }
@@ -219,6 +220,7 @@ key_name_record(KeyType *type)
 
 	initStringInfo(&label);
 	type->can_change = "Rows are hashed by their columns, which ALTER TYPE and ALTER TABLE can add and drop.";
+	type->instead = "Index an expression of a built-in type, such as a column of the row.";
 	for (int i = 0; i < private->natts; i++)
 	{
 		const KeyType *column = private->columns[i];

@@ -483,5 +483,6 @@ key_set_enum(KeyType *type)
 {
 	type->hash = key_hash_enum_datum;
 	type->can_change = "Values of an enum are hashed by their labels, which ALTER TYPE ... RENAME VALUE changes.";
+	type->instead = "Use a btree index, or a column of type text.";
 	key_set_class_of_type(type, BF_SCHEME_CANONICAL, "enum");
 }

@@ -40,6 +40,28 @@ result_type(FunctionCallInfo fcinfo)
 	return BlessTupleDesc(desc);
 }
 
+/*
+ * The false-positive probability and the keys of a filter may exceed target and capacity by these
+ * factors.  Both vary: at a target of 1e-5, the probability of a small filter that is full can be twice the target.
+ */
+#define FPP_TOLERANCE	1.5
+#define KEYS_TOLERANCE	1.1
+
+/* Return what should be done about a filter, or NULL. */
+static const char *
+bloom_advice(const bf_filter *filter, bf_census census, int64 capacity)
+{
+	bool		has_more = filter->layers > 1 || census.keys > (double) capacity * KEYS_TOLERANCE;
+
+	if (!bf_layers_fit(filter))
+		return psprintf("build filters with one capacity before merging them: %d layers of different sizes add up their false positives, and count a key once for each layer that has it",
+						filter->layers);
+	if (has_more && census.fpp > filter->header.fpp * FPP_TOLERANCE)
+		return psprintf("build the filter with a capacity of at least %lld: it was made for fewer keys, and its false-positive rate is %.2g instead of %.2g",
+						(long long) rint(census.keys), census.fpp, filter->header.fpp);
+	return NULL;
+}
+
 PG_FUNCTION_INFO_V1(bloom_stats);
 Datum
 bloom_stats(PG_FUNCTION_ARGS)
@@ -52,8 +74,9 @@ bloom_stats(PG_FUNCTION_ARGS)
 	int64		line_bits = 0;
 	int64		capacity = 0;
 	int32		hashes = 0;
-	Datum		values[13];
-	bool		nulls[13] = {0};
+	const char *advice;
+	Datum		values[14];
+	bool		nulls[14] = {0};
 
 	image = value_open_argument(&filter, fcinfo, 0, BF_KIND_BLOOM);
 	census = bf_filter_census(&filter);
@@ -83,6 +106,9 @@ bloom_stats(PG_FUNCTION_ARGS)
 	values[11] = CStringGetTextDatum(key_class_label(&filter.header.class));
 	nulls[11] = filter.header.class.code == BF_CLASS_NONE;
 	values[12] = Int32GetDatum(BF_FORMAT_VERSION);
+	advice = bloom_advice(&filter, census, capacity);
+	nulls[13] = advice == NULL;
+	values[13] = nulls[13] ? (Datum) 0 : CStringGetTextDatum(advice);
 	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(desc, values, nulls)));
 }
 
@@ -149,34 +175,49 @@ cuckoo_stats(PG_FUNCTION_ARGS)
 	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(desc, values, nulls)));
 }
 
-/* Return bytes, bits per key and `third` for a full filter with equal layers. */
+/* The size of a full filter with equal layers. */
+static int64
+plan_bytes(bf_layer layer, int layers)
+{
+	bf_filter	filter = {.layers = layers,.header.class.code = BF_CLASS_INTEGER};
+
+	for (int i = 0; i < layers; i++)
+		filter.layer[i] = layer;
+	return (int64) bf_filter_size(&filter) + VARHDRSZ;
+}
+
+/*
+ * Return bytes, bits per key and `third` for a full filter with equal layers.  The fourth
+ * column is for bloom_plan: the size if the first layer has the shape `growing`, or NULL if
+ * that is beyond the limit.
+ */
 static Datum
-plan_record(FunctionCallInfo fcinfo, bf_layer layer, int layers, int32 third)
+plan_record(FunctionCallInfo fcinfo, bf_layer layer, int layers, int32 third, bf_shape growing)
 {
 	TupleDesc	desc = result_type(fcinfo);
 	int64		capacity = PG_GETARG_INT64(0) * layers;
-	bf_filter	filter = {.layers = layers,.header.class.code = BF_CLASS_INTEGER};
 	uint64		words = layer.shape.words + bf_table_words(layer.table);
 	int64		bytes;
-	Datum		values[3];
-	bool		nulls[3] = {0};
+	Datum		values[4];
+	bool		nulls[4] = {0};
 
 	value_check_words(words, PG_GETARG_INT64(0), PG_GETARG_FLOAT8(1));
 	if (layers > 1)
 		value_check_words(words * layers, capacity, PG_GETARG_FLOAT8(1));
-	for (int i = 0; i < layers; i++)
-		filter.layer[i] = layer;
-	bytes = (int64) bf_filter_size(&filter) + VARHDRSZ;
+	bytes = plan_bytes(layer, layers);
 	values[0] = Int64GetDatum(bytes);
 	values[1] = Float8GetDatum((double) bytes * 8 / (double) capacity);
 	values[2] = Int32GetDatum(third);
+	nulls[3] = !value_words_fit(growing.words);
+	values[3] = nulls[3] ? (Datum) 0 : Int64GetDatum(plan_bytes((bf_layer) {.shape = growing, .form = BF_FORM_LINES}, 1));
 	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(desc, values, nulls)));
 }
 
 /*
  * bloom_plan(capacity, fpp, growth, max_layers): without the last two arguments the
  * size of bloom_agg's filter.  With one of them the size of bloom_new's, whose first
- * layer has only a share of the probability; of a window, with all layers.
+ * layer has only a share of the probability; of a window, with all layers.  In any case,
+ * growing_bytes is the size of bloom_new(capacity, fpp).
  */
 PG_FUNCTION_INFO_V1(bloom_plan);
 Datum
@@ -185,6 +226,7 @@ bloom_plan(PG_FUNCTION_ARGS)
 	int32		max_layers = PG_ARGISNULL(3) ? 0 : PG_GETARG_INT32(3);
 	int32		growth = !PG_ARGISNULL(2) ? PG_GETARG_INT32(2) : PG_ARGISNULL(3) ? 0 : 1;
 	bf_shape	shape;
+	bf_shape	growing;
 
 	if (PG_ARGISNULL(0) || PG_ARGISNULL(1))
 		PG_RETURN_NULL();
@@ -192,7 +234,9 @@ bloom_plan(PG_FUNCTION_ARGS)
 	value_check_fpp(PG_GETARG_FLOAT8(1));
 	value_check_growth(growth, PG_ARGISNULL(3) ? NULL : &max_layers);
 	shape = bf_first_shape((uint64) PG_GETARG_INT64(0), PG_GETARG_FLOAT8(1), (unsigned) growth, (unsigned) max_layers);
-	return plan_record(fcinfo, (bf_layer) {.shape = shape, .form = BF_FORM_LINES}, Max(max_layers, 1), shape.groups * shape.probes);
+	growing = bf_first_shape((uint64) PG_GETARG_INT64(0), PG_GETARG_FLOAT8(1), BF_DEFAULT_GROWTH, 0);
+	return plan_record(fcinfo, (bf_layer) {.shape = shape, .form = BF_FORM_LINES}, Max(max_layers, 1),
+					   shape.groups * shape.probes, growing);
 }
 
 PG_FUNCTION_INFO_V1(cuckoo_plan);
@@ -206,5 +250,5 @@ cuckoo_plan(PG_FUNCTION_ARGS)
 	value_check_fpp(PG_GETARG_FLOAT8(1));
 	value_check_cuckoo_growth(growth);
 	table = bf_table_for((uint64) PG_GETARG_INT64(0), PG_GETARG_FLOAT8(1), (unsigned) growth);
-	return plan_record(fcinfo, (bf_layer) {.table = table, .form = BF_FORM_TABLE}, 1, table.slot_bits);
+	return plan_record(fcinfo, (bf_layer) {.table = table, .form = BF_FORM_TABLE}, 1, table.slot_bits, (bf_shape) {0});
 }

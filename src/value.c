@@ -176,18 +176,29 @@ value_check_fpp(double fpp)
 				 errhint("Specify the share of absent keys that the filter may report, such as 0.01 for 1%%.")));
 }
 
+/* The bytes of a filter of this many words, with the aligned header. */
+static uint64
+value_bytes_of_words(uint64 words)
+{
+	return words * 8 + 2 * BF_LINE_BYTES;
+}
+
+/* Can a filter have this many words? */
+bool
+value_words_fit(uint64 words)
+{
+	return value_bytes_of_words(words) <= BF_MAX_BYTES;
+}
+
 /* Check that a filter does not exceed BF_MAX_BYTES. */
 void
 value_check_words(uint64 words, int64 capacity, double fpp)
 {
-	/* with the aligned header */
-	uint64		needed = words * 8 + 2 * BF_LINE_BYTES;
-
-	if (needed > BF_MAX_BYTES)
+	if (!value_words_fit(words))
 		ereport(ERROR,
 				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
 				 errmsg("filter for " INT64_FORMAT " keys at a false-positive probability of %g would need " UINT64_FORMAT " bytes",
-						capacity, fpp, needed),
+						capacity, fpp, value_bytes_of_words(words)),
 				 errdetail("A filter can have at most " UINT64_FORMAT " bytes.", (uint64) BF_MAX_BYTES),
 				 errhint("Use a higher false-positive probability, or split the keys over several filters.")));
 }

@@ -69,6 +69,7 @@ extern struct varlena *value_from_bytes(uint16 kind, const char *bytes, Size n);
 /* Checks of parameters. */
 extern void value_check_capacity(int64 capacity);
 extern void value_check_fpp(double fpp);
+extern bool value_words_fit(uint64 words);
 extern void value_check_words(uint64 words, int64 capacity, double fpp);
 extern void value_check_growth(int32 growth, const int32 *max_layers);
 extern void value_check_cuckoo_growth(int32 growth);

@@ -334,6 +334,13 @@ bloom_open_next_layer(bf_bloom *bloom, const uint64_t *hashes, size_t n)
 		bf_bloom_remove_layer(bloom, 0);
 }
 
+/* Open a new layer of a window, which drops its oldest one if it has max_layers. */
+void
+bf_bloom_rotate(bf_bloom *bloom)
+{
+	bloom_open_next_layer(bloom, NULL, 1);
+}
+
 /* May a layer other than the open one have the key? */
 static bool
 bloom_closed_layers_contain(const bf_bloom *bloom, uint64_t hash)

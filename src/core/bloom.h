@@ -66,6 +66,7 @@ extern void bf_bloom_make_room(bf_bloom *bloom);
 extern void bf_bloom_apply_batch(bf_bloom *bloom);
 extern void bf_bloom_add_layered(bf_bloom *bloom, uint64_t hash);
 extern void bf_bloom_add_many(bf_bloom *bloom, const uint64_t *hashes, size_t n);
+extern void bf_bloom_rotate(bf_bloom *bloom);
 extern bool bf_bloom_reserve(bf_bloom *bloom, size_t n);
 extern bool bf_bloom_contains(bf_bloom *bloom, uint64_t hash);
 extern bool bf_bloom_is_empty(const bf_bloom *bloom);

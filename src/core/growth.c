@@ -133,3 +133,42 @@ bf_next_size(const bf_header *header, bf_size last, double used, double first, u
 		step = keys;			/* no need for a whole step */
 	return (bf_size) {shape_with_margin(step, share), step};
 }
+
+/* Two layers with this share of the target each do not follow each other, unless the second one is larger. */
+#define LARGE_SHARE		0.25
+
+/* As many times the target is all that the layers of one filter have, with a margin for rounding. */
+#define LARGEST_SUM		2.05
+
+/*
+ * Are the layers those of one filter that has grown, or of a window?  Then a key is in one
+ * layer, or in those of its time.  Layers of merged filters stand side by side: each of them has
+ * its own target, and they can have the same keys.
+ *
+ * Capacities alone do not tell, because compaction makes the last layer of a grown filter smaller.  A
+ * further layer with a large share replaces several steps of growth, so it is larger than the one before.
+ */
+bool
+bf_layers_fit(const bf_filter *filter)
+{
+	const bf_header *header = &filter->header;
+	double		last = 0;
+	double		sum = 0;
+
+	if (header->max_layers > 0 || filter->layers == 1)
+		return true;
+	if (header->growth == 0)
+		return false;
+	for (unsigned i = 0; i < filter->layers; i++)
+	{
+		const bf_layer *layer = &filter->layer[i];
+		double		share = layer->shape.words > 0 ? bf_shape_fpp(layer->shape, layer->capacity) / header->fpp : 0;
+
+		if (share > LARGE_SHARE && last > LARGE_SHARE &&
+			(double) layer->capacity < (double) filter->layer[i - 1].capacity * (1 + header->growth) / 2)
+			return false;
+		last = share;
+		sum += share;
+	}
+	return sum <= LARGEST_SUM;
+}

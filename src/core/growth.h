@@ -18,5 +18,6 @@ extern bf_shape bf_first_shape(uint64_t capacity, double fpp, unsigned growth, u
 extern uint64_t bf_shape_full_bits(bf_shape shape, uint64_t capacity);
 extern uint64_t bf_full_bits(unsigned growth, bf_shape shape, uint64_t capacity);
 extern bf_size bf_next_size(const bf_header *header, bf_size last, double used, double first, uint64_t keys);
+extern bool bf_layers_fit(const bf_filter *filter);
 
 #endif							/* BF_GROWTH_H */

@@ -9,7 +9,7 @@
 # Blocks marked ```sql citus are skipped.  With --citus only they are run, in the current
 # database; see test/format/citus.
 #
-# Every function for users must occur in an example of the reference.
+# Every function for users must occur in an example of the reference or of docs/sets.md.
 #
 # --accept writes the output of psql into the files instead of reporting differences:
 # review the changes before you commit them.
@@ -131,17 +131,16 @@ my $reference = '';
 for my $path (@ARGV)
 {
 	my $sql = check_file($path);
-	$reference .= $sql if $path =~ /reference/;
+	$reference .= $sql if $path =~ /reference|sets/;
 }
 
 exit($failures > 0) if $citus || !grep { /reference/ } @ARGV;
 
-# exclude support functions of types, aggregates and operators
+# exclude functions that only the server calls
 my $names = `psql -XAt -d docs -c "
   SELECT DISTINCT proname FROM pg_proc p JOIN pg_depend d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e'
   WHERE d.refobjid = (SELECT oid FROM pg_extension WHERE extname = 'bloomfilter')
-    AND proname !~ '_(in|out|recv|send|eq|ne|support|handler|hash_value|hash_value_extended|from_bytea|to_bytea)\$'
-    AND proname !~ '_agg_(transition|combine|final|serialize|deserialize)\$' AND proname !~ '(sel|joinsel)\$' ORDER BY 1"`;
+    AND proname !~ '^_' ORDER BY 1"`;
 for my $name (split /\n/, $names)
 {
 	next if $reference =~ /\b\Q$name\E\(/;
