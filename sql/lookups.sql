@@ -117,6 +117,15 @@ SELECT compare('SELECT o.id, x.* FROM o LEFT JOIN LATERAL (SELECT count(*) FROM 
 SELECT compare('SELECT t.id FROM t WHERE t.k = (SELECT max(k) / 2 FROM o)');
 SELECT compare('SELECT t.id FROM t WHERE t.k = 30');
 
+-- Pages of temporary tables are in buffers of the session; a filter of many pages, each probed often
+CREATE TEMPORARY TABLE own AS SELECT n AS k FROM generate_series(10, 300000, 10) n;
+CREATE INDEX ON own (k);
+CREATE INDEX ON own USING bloomfilter (k);
+ANALYZE own;
+SELECT compare('SELECT n.k, own.k FROM generate_series(1, 3000) n (k) LEFT JOIN own ON own.k = n.k');
+SELECT compare('SELECT n.k, own.k FROM generate_series(1, 300000, 3) n (k) LEFT JOIN own ON own.k = n.k');
+DROP TABLE own;
+
 -- Keys of all types, and operators of two types
 SELECT a, b, c.* FROM
   (VALUES ('k', 'o.k'), ('k', 'o.k2'), ('k2', 'o.k8'), ('k8', 'o.k'), ('s', 'o.s'), ('s', 'o.v'), ('v', 'o.s'), ('v', 'o.v'), ('c', 'o.c'),

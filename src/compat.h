@@ -55,6 +55,13 @@
 #define BF_MODULE_MAGIC	PG_MODULE_MAGIC
 #endif
 
+/* The file of a relation, which has another name since 16. */
+#if PG_VERSION_NUM >= 160000
+#define bf_relation_locator(relation) ((relation)->rd_locator)
+#else
+#define bf_relation_locator(relation) ((relation)->rd_node)
+#endif
+
 /* A type that is new in 19. */
 #if PG_VERSION_NUM < 190000
 #define REGDATABASEOID		InvalidOid

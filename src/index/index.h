@@ -151,7 +151,10 @@ bfindex_line(const BfindexLayer *layer, uint64 hash)
 }
 
 /* index_probe.c: is a key present? */
-extern bool bfindex_contains_hash(Relation index, uint64 hash, Snapshot snapshot);
+typedef struct BfindexRecent BfindexRecent;
+
+extern BfindexRecent *bfindex_remember_buffers(Relation index, uint32 most);
+extern bool bfindex_contains_hash(Relation index, uint64 hash, Snapshot snapshot, BfindexRecent *recent);
 extern bool bfindex_contains_any(Relation index, const IndexKeyList *keys, Snapshot snapshot);
 
 /* ----------------------------------------------------------------

@@ -16,13 +16,78 @@
 
 #include "access/xact.h"
 #include "miscadmin.h"
+#include "pgstat.h"
+#include "port/pg_bitutils.h"
+#include "storage/bufmgr.h"
 #include "storage/predicate.h"
 
 #include "index.h"
 
-/* Is a key present?  Without a snapshot, no predicate locks are taken. */
+/*
+ * The buffers that pages of an index were found in.
+ *
+ * Many probes in a row spend most of their time on finding the buffer of a page in the server's
+ * hash table, which is not in the CPU's cache.  A page mostly stays where it was, and
+ * ReadRecentBuffer() checks whether it did.
+ */
+typedef struct RecentPage
+{
+	BlockNumber block;
+	Buffer		buffer;			/* InvalidBuffer if none is known */
+} RecentPage;
+
+struct BfindexRecent
+{
+	uint32		mask;			/* the number of pages, a power of 2, less 1 */
+	uint32		reads;
+	RecentPage	pages[FLEXIBLE_ARRAY_MEMBER];
+};
+
+/*
+ * Before 19, ReadRecentBuffer() does not count as a use of the buffer, for the choice of buffers
+ * to evict.  ReadBuffer() does, once in this many reads.
+ */
+#define READS_PER_USE	32
+
+/* Start to remember the buffers of an index, of this many pages at most. */
+BfindexRecent *
+bfindex_remember_buffers(Relation index, uint32 most)
+{
+	uint32		pages = pg_nextpower2_32(Max(Min(RelationGetNumberOfBlocks(index), most), 1));
+	BfindexRecent *recent = palloc0(offsetof(BfindexRecent, pages) + pages * sizeof(RecentPage));
+
+	recent->mask = pages - 1;
+	return recent;
+}
+
+/* Pin a page, where it was found before if it is still there. */
+static Buffer
+read_page(Relation index, BlockNumber block, BfindexRecent *recent)
+{
+	RecentPage *page;
+
+	if (recent == NULL)
+		return ReadBuffer(index, block);
+	page = &recent->pages[block & recent->mask];
+	if (page->block == block && page->buffer != InvalidBuffer && ++recent->reads % READS_PER_USE != 0 &&
+		ReadRecentBuffer(bf_relation_locator(index), MAIN_FORKNUM, block, page->buffer))
+	{
+		pgstat_count_buffer_read(index);
+		pgstat_count_buffer_hit(index);
+		return page->buffer;
+	}
+	page->block = block;
+	page->buffer = InvalidBuffer;
+	page->buffer = ReadBuffer(index, block);
+	return page->buffer;
+}
+
+/*
+ * Is a key present?  Without a snapshot, no predicate locks are taken.  `recent` makes further
+ * probes of the same index faster; it can be NULL.
+ */
 bool
-bfindex_contains_hash(Relation index, uint64 hash, Snapshot snapshot)
+bfindex_contains_hash(Relation index, uint64 hash, Snapshot snapshot, BfindexRecent *recent)
 {
 	BfindexLayer layer;
 	bool		found = false;
@@ -40,7 +105,7 @@ bfindex_contains_hash(Relation index, uint64 hash, Snapshot snapshot)
 		block = layer.first + (BlockNumber) (line / BFINDEX_PAGE_LINES);
 		if (snapshot != NULL)
 			PredicateLockPage(index, block, snapshot);
-		buffer = ReadBuffer(index, block);
+		buffer = read_page(index, block, recent);
 		LockBuffer(buffer, BUFFER_LOCK_SHARE);
 		more = false;
 		if (bfindex_check_page(index, buffer, i))
@@ -82,7 +147,7 @@ bfindex_contains_any(Relation index, const IndexKeyList *keys, Snapshot snapshot
 	for (int i = 0; i < keys->n && (all || !found); i++)
 	{
 		CHECK_FOR_INTERRUPTS();
-		found |= bfindex_contains_hash(index, bfindex_hash(key_hash(keys->type, keys->values[i])), snapshot);
+		found |= bfindex_contains_hash(index, bfindex_hash(key_hash(keys->type, keys->values[i])), snapshot, NULL);
 	}
 	return found;
 }

@@ -218,7 +218,7 @@ check_row(Relation index, ItemPointer tid, Datum *values, bool *isnull, bool ali
 {
 	CheckState *state = arg;
 
-	if (!isnull[0] && !bfindex_contains_hash(index, bfindex_hash(index_key_hash(state->hasher, values[0])), NULL))
+	if (!isnull[0] && !bfindex_contains_hash(index, bfindex_hash(index_key_hash(state->hasher, values[0])), NULL, NULL))
 		state->missing++;
 }
 

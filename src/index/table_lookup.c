@@ -279,7 +279,7 @@ table_lookup_may_contain(const LookupTable *table, const KeyType *type, uint64 h
 	{
 		if (unlikely(!index_key_class_matches(bfindex_class(index), type)))
 			refuse_class(index, *bfindex_class(index), type);
-		result = bfindex_contains_hash(index, bfindex_hash(hash), GetActiveSnapshot());
+		result = bfindex_contains_hash(index, bfindex_hash(hash), GetActiveSnapshot(), NULL);
 	}
 	else
 	{

@@ -43,6 +43,9 @@
 /* A filter is useful if it ends this share of the lookups. */
 #define USEFUL_SHARE		0.15
 
+/* The number of pages of all filters whose buffers are remembered. */
+#define RECENT_PAGES	32768
+
 /* One child. */
 typedef struct LookupChild
 {
@@ -50,6 +53,7 @@ typedef struct LookupChild
 	Relation	filter;			/* NULL if it is always run */
 	Oid			key_type;
 	KeyType    *type;			/* how keys of this type are hashed */
+	BfindexRecent *recent;		/* buffers of the filter */
 	uint64		run;			/* number of the lookup that it was last run
 								 * for */
 } LookupChild;
@@ -99,6 +103,7 @@ lookup_create(CustomScan *plan)
 static void
 open_filter(LookupNodeState *state, LookupChild *child, Oid filter, Oid key_type)
 {
+	const CustomScan *plan = castNode(CustomScan, state->css.ss.ps.plan);
 	Relation	index = OidIsValid(filter) ? try_relation_open(filter, AccessShareLock) : NULL;
 
 	if (index == NULL)
@@ -120,6 +125,7 @@ open_filter(LookupNodeState *state, LookupChild *child, Oid filter, Oid key_type
 		if (index_key_class_matches(bfindex_class(index), child->type))
 		{
 			child->filter = index;
+			child->recent = bfindex_remember_buffers(index, RECENT_PAGES / (uint32) list_length(plan->custom_plans));
 			return;
 		}
 	}
@@ -246,7 +252,7 @@ may_have_rows(LookupNodeState *state, LookupChild *child)
 	if (state->isnull)
 		return false;
 	pgstat_count_index_scan(child->filter);
-	found = bfindex_contains_hash(child->filter, state->hash, node->state->es_snapshot);
+	found = bfindex_contains_hash(child->filter, state->hash, node->state->es_snapshot, child->recent);
 	state->probes++;
 	if (found)
 	{

@@ -348,7 +348,7 @@ probe_filter(PlannerInfo *root, const IndexOptInfo *filter, Oid key_type, const 
 		int			key = (first + i) % keys->n;
 
 		if (!keys->nulls[key] &&
-			bfindex_contains_hash(index, bfindex_hash(key_hash(type, keys->values[key])), NULL))
+			bfindex_contains_hash(index, bfindex_hash(key_hash(type, keys->values[key])), NULL, NULL))
 			(*found)++;
 	}
 	index_close(index, NoLock);
