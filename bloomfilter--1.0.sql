@@ -130,9 +130,9 @@ CREATE OPERATOR @> (
 );
 
 COMMENT ON FUNCTION bloom_add(bloom, anycompatible) IS 'add a key to a filter';
-COMMENT ON FUNCTION bloom_contains(bloom, anycompatible) IS 'may the key have been added? false means certainly not';
+COMMENT ON FUNCTION bloom_contains(bloom, anycompatible) IS 'test for a key; false means that it was definitely not added';
 COMMENT ON FUNCTION bloom_hash(anycompatible) IS '64-bit hash of a key, the same in every filter';
-COMMENT ON OPERATOR @> (bloom, anycompatible) IS 'may the key have been added?';
+COMMENT ON OPERATOR @> (bloom, anycompatible) IS 'test for a key; false means that it was definitely not added';
 
 CREATE FUNCTION bloom_contains_any(filter bloom, keys anycompatiblearray) RETURNS boolean
   AS 'MODULE_PATHNAME', 'filter_contains_any' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
@@ -143,10 +143,10 @@ CREATE FUNCTION bloom_contains_each(filter bloom, keys anycompatiblearray) RETUR
 CREATE FUNCTION bloom_missing(filter bloom, keys anycompatiblearray) RETURNS anycompatiblearray
   AS 'MODULE_PATHNAME', 'filter_missing' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
-COMMENT ON FUNCTION bloom_contains_any(bloom, anycompatiblearray) IS 'may any of the keys have been added?';
-COMMENT ON FUNCTION bloom_contains_all(bloom, anycompatiblearray) IS 'may all of the keys have been added?';
-COMMENT ON FUNCTION bloom_contains_each(bloom, anycompatiblearray) IS 'for each key: may it have been added?';
-COMMENT ON FUNCTION bloom_missing(bloom, anycompatiblearray) IS 'distinct keys of an array that were certainly not added';
+COMMENT ON FUNCTION bloom_contains_any(bloom, anycompatiblearray) IS 'test whether any of the keys may have been added';
+COMMENT ON FUNCTION bloom_contains_all(bloom, anycompatiblearray) IS 'test whether all of the keys may have been added';
+COMMENT ON FUNCTION bloom_contains_each(bloom, anycompatiblearray) IS 'test for each key of an array';
+COMMENT ON FUNCTION bloom_missing(bloom, anycompatiblearray) IS 'distinct keys of an array that were definitely not added';
 
 ------------------------------------------------------------------
 -- bloom: union and intersection
@@ -341,9 +341,9 @@ CREATE OPERATOR @> (
 COMMENT ON FUNCTION cuckoo_add(cuckoo, anycompatible) IS 'add one copy of a key to a filter';
 COMMENT ON FUNCTION cuckoo_delete(cuckoo, anycompatible) IS 'remove one copy of a key, which must have been added, from a filter';
 COMMENT ON FUNCTION cuckoo_delete_all(cuckoo, anycompatiblearray) IS 'remove one copy of each key of an array from a filter';
-COMMENT ON FUNCTION cuckoo_count(cuckoo, anycompatible) IS 'number of copies of a key; 255 means 255 or more, and is final';
-COMMENT ON FUNCTION cuckoo_contains(cuckoo, anycompatible) IS 'may the key have been added? false means certainly not';
-COMMENT ON OPERATOR @> (cuckoo, anycompatible) IS 'may the key have been added?';
+COMMENT ON FUNCTION cuckoo_count(cuckoo, anycompatible) IS 'number of copies of a key; 255 means 255 or more';
+COMMENT ON FUNCTION cuckoo_contains(cuckoo, anycompatible) IS 'test for a key; false means that it was definitely not added';
+COMMENT ON OPERATOR @> (cuckoo, anycompatible) IS 'test for a key; false means that it was definitely not added';
 
 CREATE FUNCTION cuckoo_contains_any(filter cuckoo, keys anycompatiblearray) RETURNS boolean
   AS 'MODULE_PATHNAME', 'filter_contains_any' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
@@ -354,10 +354,10 @@ CREATE FUNCTION cuckoo_contains_each(filter cuckoo, keys anycompatiblearray) RET
 CREATE FUNCTION cuckoo_missing(filter cuckoo, keys anycompatiblearray) RETURNS anycompatiblearray
   AS 'MODULE_PATHNAME', 'filter_missing' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
-COMMENT ON FUNCTION cuckoo_contains_any(cuckoo, anycompatiblearray) IS 'may any of the keys have been added?';
-COMMENT ON FUNCTION cuckoo_contains_all(cuckoo, anycompatiblearray) IS 'may all of the keys have been added?';
-COMMENT ON FUNCTION cuckoo_contains_each(cuckoo, anycompatiblearray) IS 'for each key: may it have been added?';
-COMMENT ON FUNCTION cuckoo_missing(cuckoo, anycompatiblearray) IS 'distinct keys of an array that were certainly not added';
+COMMENT ON FUNCTION cuckoo_contains_any(cuckoo, anycompatiblearray) IS 'test whether any of the keys may have been added';
+COMMENT ON FUNCTION cuckoo_contains_all(cuckoo, anycompatiblearray) IS 'test whether all of the keys may have been added';
+COMMENT ON FUNCTION cuckoo_contains_each(cuckoo, anycompatiblearray) IS 'test for each key of an array';
+COMMENT ON FUNCTION cuckoo_missing(cuckoo, anycompatiblearray) IS 'distinct keys of an array that were definitely not added';
 
 ------------------------------------------------------------------
 -- cuckoo: sums and differences
@@ -1022,8 +1022,8 @@ CREATE FUNCTION _fingerprint_handler(internal) RETURNS index_am_handler
   AS 'MODULE_PATHNAME', 'fingerprint_handler' LANGUAGE C STRICT;
 CREATE ACCESS METHOD fingerprint TYPE INDEX HANDLER _fingerprint_handler;
 
-COMMENT ON FUNCTION _fingerprint_handler(internal) IS 'handler of the index access method fingerprint';
-COMMENT ON ACCESS METHOD fingerprint IS 'hash index with entries of six bytes, for equality';
+COMMENT ON FUNCTION _fingerprint_handler(internal) IS 'fingerprint index access method handler';
+COMMENT ON ACCESS METHOD fingerprint IS 'fingerprint index access method';
 
 -- The same operator classes as those of bloomfilter.
 
@@ -1188,7 +1188,7 @@ CREATE FUNCTION fingerprint_check(index regclass, OUT missing bigint, OUT dangli
   AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE COST 100000;
 
 COMMENT ON FUNCTION fingerprint_stats(regclass) IS 'size and condition of a fingerprint index';
-COMMENT ON FUNCTION fingerprint_check(regclass) IS 'rows without an entry, entries without a row, and repeated entries of an index, which are 0, 0, 0';
+COMMENT ON FUNCTION fingerprint_check(regclass) IS 'numbers of rows without an entry, entries without a row, and repeated entries, normally 0';
 
 ------------------------------------------------------------------
 -- Index: lookups
@@ -1207,9 +1207,9 @@ CREATE FUNCTION bloom_index_partitions(relation regclass, column_name text, key 
 CREATE FUNCTION bloom_find(row_type anyelement, column_name text, key anycompatible) RETURNS SETOF anyelement
   AS 'MODULE_PATHNAME' LANGUAGE C STABLE PARALLEL RESTRICTED COST 1000 ROWS 10;
 
-COMMENT ON FUNCTION bloom_index_contains(regclass, text, anycompatible) IS 'false if the table certainly has no row with this key';
-COMMENT ON FUNCTION bloom_index_contains_each(regclass, text, anycompatiblearray) IS 'for each key of an array: false if the table certainly has no row with it';
-COMMENT ON FUNCTION bloom_index_missing(regclass, text, anycompatiblearray) IS 'distinct keys of an array that certainly no row of the table has';
+COMMENT ON FUNCTION bloom_index_contains(regclass, text, anycompatible) IS 'test a table for a key; false means that definitely no row has it';
+COMMENT ON FUNCTION bloom_index_contains_each(regclass, text, anycompatiblearray) IS 'test a table for each key of an array';
+COMMENT ON FUNCTION bloom_index_missing(regclass, text, anycompatiblearray) IS 'distinct keys of an array that definitely no row of the table has';
 COMMENT ON FUNCTION bloom_index_partitions(regclass, text, anycompatible) IS 'partitions that may have a row with this key';
 COMMENT ON FUNCTION bloom_find(anyelement, text, anycompatible) IS 'rows with this key, reading only partitions that may have one';
 
@@ -1228,7 +1228,7 @@ CREATE FUNCTION bloom_index_check(index regclass) RETURNS bigint
 
 COMMENT ON FUNCTION bloom_index_export(regclass) IS 'copy an index to a filter';
 COMMENT ON FUNCTION bloom_index_stats(regclass) IS 'size, keys and false-positive probability of an index, with advice';
-COMMENT ON FUNCTION bloom_index_check(regclass) IS 'number of rows that are missing from an index; not 0 means that it is damaged';
+COMMENT ON FUNCTION bloom_index_check(regclass) IS 'number of rows whose key is missing from an index, normally 0';
 
 ------------------------------------------------------------------
 -- Filter sets
@@ -1259,12 +1259,12 @@ CREATE FUNCTION bloom_set_stats(
 
 COMMENT ON FUNCTION _bloom_set(integer, bigint, bloom) IS 'definition of a filter set, and the contents of an empty slot';
 COMMENT ON FUNCTION _bloom_set(integer, bigint, bloom, interval, integer) IS 'definition of a filter set whose keys expire, and the contents of an empty slot';
-COMMENT ON FUNCTION bloom_set_create(text, bigint, float8, regtype, interval, integer) IS 'create a filter set: a table of small filters that many sessions feed';
+COMMENT ON FUNCTION bloom_set_create(text, bigint, float8, regtype, interval, integer) IS 'create a filter set, a table of small filters to which many sessions can add keys';
 COMMENT ON FUNCTION bloom_set_add(regclass, anycompatible) IS 'add a key to a filter set; true if it was new';
 COMMENT ON FUNCTION bloom_set_add_all(regclass, anycompatiblearray) IS 'add keys to a filter set; returns those that were new';
-COMMENT ON FUNCTION bloom_set_contains(regclass, anycompatible) IS 'may the key have been added to the filter set?';
-COMMENT ON FUNCTION bloom_set_contains_each(regclass, anycompatiblearray) IS 'for each key: may it have been added to the filter set?';
-COMMENT ON FUNCTION bloom_set_reset(regclass) IS 'forget all keys of a filter set, and restore missing slots';
+COMMENT ON FUNCTION bloom_set_contains(regclass, anycompatible) IS 'test a filter set for a key';
+COMMENT ON FUNCTION bloom_set_contains_each(regclass, anycompatiblearray) IS 'test a filter set for each key of an array';
+COMMENT ON FUNCTION bloom_set_reset(regclass) IS 'remove all keys of a filter set, and restore missing slots';
 COMMENT ON FUNCTION bloom_set_stats(regclass) IS 'definition and contents of a filter set';
 
 ------------------------------------------------------------------

@@ -2,15 +2,14 @@
  * bloomfilter.c
  *		Module entry.
  *
- * Membership filters as SQL values.  Data walks one way: an SQL value becomes a
- * key class and a 64-bit hash (src/key*.c), the hash goes into a filter (src/core,
- * which knows nothing of PostgreSQL), and the filter is a value of an SQL type
- * (src/value.c) or, while it changes, an object (src/builder.c).  The types
- * `bloom` and `cuckoo` share all of that.  The files that SQL calls are named
- * after what a user does: contains, change, aggregate, sets, stats, io, planner.
- * An index (src/index) keeps the same lines on pages of its own.  Hash joins
- * (src/joinfilter) make filters of their own while they run, and lookups in other indexes
- * (src/lookup) probe such an index first.
+ * Membership filters as SQL values.  Data flows in one direction: an SQL value becomes a
+ * key class and a 64-bit hash (src/key*.c), the hash goes into a filter (src/core, which
+ * does not depend on PostgreSQL), and the filter is a value of an SQL type (src/value.c)
+ * or, while it changes, an object (src/builder.c).  The types `bloom` and `cuckoo` share
+ * all of that.  The files that SQL calls are named after what a user does: contains,
+ * change, aggregate, sets, stats, io, planner.  An index (src/index) keeps the same lines
+ * on pages of its own.  Hash joins (src/joinfilter) make filters of their own while they
+ * run, and lookups in other indexes (src/lookup) probe such an index first.
  */
 #include "src/compat.h"
 

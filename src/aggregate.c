@@ -40,9 +40,9 @@
  * shorten its header or store it.  A state that comes from a tuple is checked
  * by aggregate_check_state.
  *
- * This is the one array of hashes that is not a bf_accumulator: its memory is the
- * varlena's, and hashes keep their order, on which the layers of an overfed filter
- * depend.
+ * This is the only array of hashes that is not a bf_accumulator: its memory is the
+ * varlena's, and hashes keep their order, on which the layers of a filter depend that has
+ * more keys than its capacity.
  */
 typedef struct State
 {
@@ -69,11 +69,11 @@ typedef struct State
  * bound any number of parts is merged key by key, as if one process had seen all
  * keys.
  *
- * The leader adds the keys of lists one by one, while workers that make lines do so
- * in parallel: with lists, a parallel build of a million keys took 1.3 times as
- * long.  So in parallel plans the bound is lower if the declared capacity exceeds
- * it.  With a smaller capacity, a part of that length is overfed by itself, and
- * lines would not help.
+ * The leader adds the keys of lists one by one, while workers that make lines do so in
+ * parallel: with lists, a parallel build of a million keys took 1.3 times as long.  So in
+ * parallel plans the bound is lower if the declared capacity exceeds it.  With a smaller
+ * capacity, a part of that length exceeds the capacity by itself, and lines would not
+ * help.
  */
 #define PARTIAL_LIST		(1024 * 1024)
 #define PARALLEL_LIST		(64 * 1024)
@@ -170,7 +170,7 @@ state_release(Owner owner, State *state)
 		pfree(state);
 }
 
-/* Is this a small state as a transition function makes it? */
+/* Is this a small state that a transition function has made? */
 static bool
 is_state(Pointer value)
 {

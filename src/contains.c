@@ -3,10 +3,10 @@
  *		bloom_contains, bloom_contains_any, bloom_missing, cuckoo_count and so
  *		on: testing keys.
  *
- * A stored filter is passed as a TOAST pointer.  Fetching all of it for every row
- * makes a query thousands of times slower (243 us per row for 1.2 MB, instead of
- * 0.05 us).  Keeping a copy helps only if the next row has the same filter, and is
- * slower still if every row has another one.  Which case it is cannot be known, so:
+ * A stored filter is passed as a TOAST pointer.  Fetching all of it for every row makes a
+ * query thousands of times slower (243 us per row for 1.2 MB, instead of 0.05 us).
+ * Keeping a copy helps only if the next row has the same filter, and is slower still if
+ * every row has another one.  Which case applies is not known in advance, so:
  *
  *	- the first probes of a stored filter fetch only the slices that they need, a
  *	  line of 64 bytes per group; for the most common filters not even the header
@@ -14,9 +14,9 @@
  *	- after as many probes as take the time of fetching the whole filter, it is
  *	  loaded into memory, and kept until another filter is loaded.
  *
- * A stored value is identified by its TOAST pointer, never by its address, where
- * another value may be by now.  A flat filter is used in place; only its structure
- * is kept, and used as long as the header is the same.
+ * A stored value is identified by its TOAST pointer, not by its address, where another
+ * value may be stored later.  A flat filter is used in place; only its structure is kept,
+ * and used as long as the header is the same.
  */
 #include "compat.h"
 

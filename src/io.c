@@ -114,7 +114,7 @@ filter_from_bytea(FunctionCallInfo fcinfo, uint16 kind)
 SQL_FUNCTION(filter_to_bytea,
 			 PointerGetDatum(value_finished((struct varlena *) PG_DETOAST_DATUM_COPY(PG_GETARG_DATUM(0)))));
 
-/* Functions of one type, which have to know the kind of the result. */
+/* Functions of one type, which pass the kind of the result. */
 SQL_FUNCTION(bloom_in, filter_in(fcinfo, BF_KIND_BLOOM));
 
 SQL_FUNCTION(bloom_recv, filter_recv(fcinfo, BF_KIND_BLOOM));

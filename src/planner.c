@@ -2,11 +2,11 @@
  * planner.c
  *		Selectivity and cost of filter tests, for the planner.
  *
- * The selectivity of ..._contains(filter, column) is estimated from the filter if
- * that is a constant.  If the filter is a subquery, used as a test before a join, it
- * is close to 1: the join clause is the same condition once more, the planner
- * multiplies both selectivities as if they were independent, and the better the
- * estimate of the scan, the worse that of the join (54 times too low when tried).
+ * The selectivity of ..._contains(filter, column) is estimated from the filter if that is
+ * a constant.  If the filter is a subquery, used as a test before a join, it is close to
+ * 1: the join clause is the same condition once more, and the planner multiplies both
+ * selectivities as if they were independent.  With an accurate estimate of the scan, that
+ * of the join was 54 times too low.
  */
 #include "compat.h"
 
@@ -28,7 +28,7 @@
 /* A filter that the query itself builds, tested before a join. */
 #define PREFILTER_SELECTIVITY	0.95
 
-/* A filter in each row, or a parameter: nothing is known. */
+/* A filter in each row, or a parameter, of which nothing is known. */
 #define DEFAULT_SELECTIVITY		0.1
 
 /* Costs in units of cpu_operator_cost. */

@@ -4,9 +4,9 @@
  *		interrupts, errors.
  *
  * Memory is aligned to cache lines and, if it is large, in huge pages.  A probe of a
- * large filter is a cache miss, and with pages of 4 KB also a TLB miss, which takes
- * as long again (longer in a virtual machine).  Prefetching hides the first, not
- * the second.  Huge pages are requested with madvise.
+ * large filter is a cache miss, and with pages of 4 KB also a TLB miss, which takes as
+ * long (longer in a virtual machine).  Prefetching hides the cache miss, but not the TLB
+ * miss.  Huge pages are requested with madvise.
  */
 #include "compat.h"
 

@@ -41,20 +41,21 @@ result_type(FunctionCallInfo fcinfo)
 }
 
 /*
- * The false-positive probability and the keys of a filter may exceed target and capacity by these
- * factors.  Both vary: at a target of 1e-5, the probability of a small filter that is full can be twice the target.
+ * Advice is given if the false-positive probability and the number of keys exceed target
+ * and capacity by these factors.  Both vary: at a target of 1e-5, the probability of a
+ * small filter that is full can be twice the target.
  */
 #define FPP_TOLERANCE	1.5
 #define KEYS_TOLERANCE	1.1
 
-/* Return what should be done about a filter, or NULL. */
+/* Return advice on a filter, or NULL. */
 static const char *
 bloom_advice(const bf_filter *filter, bf_census census, int64 capacity)
 {
 	bool		has_more = filter->layers > 1 || census.keys > (double) capacity * KEYS_TOLERANCE;
 
 	if (!bf_layers_fit(filter))
-		return psprintf("build filters with one capacity before merging them: %d layers of different sizes add up their false positives, and count a key once for each layer that has it",
+		return psprintf("build filters with one capacity before merging them: the false-positive rates of %d layers add up, and a key is counted once for each layer that has it",
 						filter->layers);
 	if (has_more && census.fpp > filter->header.fpp * FPP_TOLERANCE)
 		return psprintf("build the filter with a capacity of at least %lld: it was made for fewer keys, and its false-positive rate is %.2g instead of %.2g",

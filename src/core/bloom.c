@@ -17,13 +17,11 @@
  * exact number of distinct hashes or of bits set, never on the length of
  * an unsorted array.
  *
- * A procedural language may catch an error, such as a cancel, and continue to use
- * the filter.  So whatever can fail (allocations, polls, limits) comes before the
- * first visible change: a single key is added or not.  For many keys see
- * mutable.c.
+ * A procedural language may catch an error, such as a cancel, and continue to use the
+ * filter.  So all operations that can fail (allocations, polls, limits) come before the
+ * first visible change: a single key is added or not.  For many keys see mutable.c.
  *
- * Calls go one way: this file uses bloom_layers.c; bloom_sets.c and bloom_write.c
- * use both.
+ * This file uses bloom_layers.c; bloom_sets.c and bloom_write.c use both.
  */
 #include "bloom.h"
 

@@ -3,11 +3,11 @@
  *		Union, intersection and compaction of Bloom filters, and the merging of
  *		aggregates' states.
  *
- * The rule that decides whether two layers are merged is in bloom_layers.c.  Two
- * filters of a fixed size are always merged into one layer.  Two windows of one
- * geometry are merged layer by layer, the newest with the newest.  The state of an
- * aggregate does not fail for the number of its layers: when it has BF_MAX_LAYERS,
- * layers of one shape are merged even if the result is overfull.
+ * The rule that decides whether two layers are merged is in bloom_layers.c.  Two filters
+ * of a fixed size are always merged into one layer.  Two windows of one geometry are
+ * merged layer by layer, the newest with the newest.  The number of layers is not an
+ * error in the state of an aggregate: when it has BF_MAX_LAYERS, layers of one shape are
+ * merged even if the result is overfull.
  */
 #include <stdlib.h>
 

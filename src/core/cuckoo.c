@@ -17,10 +17,10 @@
  * There is always one table.  With several, deleting a key could remove the
  * fingerprint of another key from the wrong table.
  *
- * A procedural language may catch an error, such as a cancel, and continue to use
- * the filter.  So whatever can fail (allocations, polls, limits) comes before the
- * first visible change: a single key is added or removed, or not.  For many keys
- * see mutable.c.
+ * A procedural language may catch an error, such as a cancel, and continue to use the
+ * filter.  So all operations that can fail (allocations, polls, limits) come before the
+ * first visible change: a single key is added or removed, or not.  For many keys see
+ * mutable.c.
  */
 #include "cuckoo.h"
 #include "lines.h"

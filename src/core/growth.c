@@ -8,13 +8,13 @@
  * reports it, so the layers' probabilities add up, and each layer gets a share of
  * the target.
  *
- * The first layer gets a third of the target: most filters never outgrow it, so it
- * should not be much larger than it would be alone.  Each further layer gets 15%
- * of the rest.  The shares never exceed the target, however long the chain, and
- * shrink slowly: ten layers, 1024 keys grown to a million, take 17.4 bits per key
- * at 1% (computed, and measured in the tests).  A layer that replaces several
- * steps of growth, because many keys are added at once, gets the shares of all of
- * them: 1024 keys and then a million at once take 11.0 bits per key.
+ * The first layer gets a third of the target: most filters do not outgrow it, so it
+ * should not be much larger than it would be alone.  Each further layer gets 15% of the
+ * remainder.  The sum of the shares does not exceed the target for any number of layers,
+ * and the shares shrink slowly: ten layers, 1024 keys grown to a million, take 17.4 bits
+ * per key at 1% (computed, and measured in the tests).  A layer that replaces several
+ * steps of growth, because many keys are added at once, gets the shares of all of them:
+ * 1024 keys and then a million at once take 11.0 bits per key.
  *
  * An aggregate gives its first layer the full target, because its capacity was
  * declared.  If there are more keys, the further layers share as much again, so
@@ -137,16 +137,17 @@ bf_next_size(const bf_header *header, bf_size last, double used, double first, u
 /* Two layers with this share of the target each do not follow each other, unless the second one is larger. */
 #define LARGE_SHARE		0.25
 
-/* As many times the target is all that the layers of one filter have, with a margin for rounding. */
+/* The layers of one filter have at most this many times the target in total, with a margin for rounding. */
 #define LARGEST_SUM		2.05
 
 /*
- * Are the layers those of one filter that has grown, or of a window?  Then a key is in one
- * layer, or in those of its time.  Layers of merged filters stand side by side: each of them has
- * its own target, and they can have the same keys.
+ * Are the layers those of one filter that has grown, or of a window?  Then a key is in
+ * one layer; a window can have it in several.  Layers of merged filters are independent:
+ * each of them has its own target, and they can have the same keys.
  *
- * Capacities alone do not tell, because compaction makes the last layer of a grown filter smaller.  A
- * further layer with a large share replaces several steps of growth, so it is larger than the one before.
+ * Capacities do not show the difference, because compaction makes the last layer of a
+ * grown filter smaller.  A further layer with a large share replaces several steps of
+ * growth, so it is larger than the one before.
  */
 bool
 bf_layers_fit(const bf_filter *filter)

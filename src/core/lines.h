@@ -33,7 +33,11 @@ bf_group_line(uint64_t group_hash, uint64_t lines)
 	return bf_scale64(group_hash, lines);
 }
 
-/* Positions in a line come from the lower half of the group hash, multiplied by this. */
+/*
+ * All positions in a line come from the lower half of the group hash, repeatedly multiplied by this,
+ * as in RocksDB's util/bloom_impl.h.  Compare double hashing (Kirsch and Mitzenmacher, "Less Hashing,
+ * Same Performance", 2006).
+ */
 #define BF_NEXT_PROBE	UINT32_C(0x9E3779B9)
 
 /*

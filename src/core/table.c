@@ -7,11 +7,11 @@
  * number that is inserted, so the same inserts make the same table.  If MAX_KICKS
  * evictions find no empty slot, they are undone.
  *
- * The alternate bucket is at most BF_TABLE_WINDOW buckets away.  So both are in one
- * or two pages of memory.  This costs no space: evictions move numbers from
- * crowded regions to others.  Tables fill up to 95% with less than one eviction per
- * key if keys are inserted in order, as aggregates do (simulated for 3 to 262144
- * buckets; test/unit checks it).
+ * The alternate bucket is at most BF_TABLE_WINDOW buckets away.  So both are in one or
+ * two pages of memory.  The short distance costs no space: evictions move numbers from
+ * crowded regions to others.  Tables fill up to 95% with less than one eviction per key
+ * if keys are inserted in order, as aggregates do (simulated for 3 to 262144 buckets;
+ * test/unit checks it).
  */
 #include "table.h"
 

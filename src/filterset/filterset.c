@@ -2,10 +2,10 @@
  * filterset.c
  *		bloom_set_add, bloom_set_add_all, bloom_set_contains, bloom_set_contains_each
  *
- * A slot is read without a lock, and written only if its row is still the one that was
- * read.  Otherwise another session has changed it: the UPDATE has waited for that session
- * and holds the row now, so the slot is read again and its keys are tested again.
- * Therefore no key is new to two sessions.
+ * A slot is read without a lock, and written only if its row has not changed since.  If
+ * another session has changed it, the UPDATE has waited for that session and now holds
+ * the row, so the slot is read again and its keys are tested again.  Therefore no key is
+ * new to two sessions.
  *
  * A call changes slots in ascending order, so two calls cannot deadlock.  Transactions
  * with several calls can.
@@ -47,7 +47,7 @@ refuse_row_count(const FilterSet *set, uint32 slot, uint64 rows)
 	ereport(ERROR,
 			(errcode(ERRCODE_CARDINALITY_VIOLATION),
 			 errmsg("slot %u of filter set \"%s\" is stored %llu times", slot, get_rel_name(set->relation), (unsigned long long) rows),
-			 errhint("A filter set needs its primary key.")));
+			 errhint("Delete the repeated rows and restore the primary key.")));
 }
 
 /* Read a slot. */
@@ -63,12 +63,12 @@ read_slot(FilterSet *set, uint32 slot, bool read_only)
 }
 
 /*
- * The number of times that a slot is read again.  One is enough as soon as the UPDATE has
- * waited for another session; without waiting, others can be faster a few times.
+ * The number of times that a slot is read again.  Once is enough after the UPDATE has
+ * waited for another session; without waiting, other sessions can be faster a few times.
  */
 #define MAX_ATTEMPTS	100
 
-/* Add those of n keys that a slot lacks, given its contents.  found[] tells which it had. */
+/* Add those of n keys that a slot lacks, given its contents.  found[] is set for those it has. */
 static void
 add_to_slot(FilterSet *set, uint32 number, SetSlot slot, const KeyClass *class, const uint64 *hashes, Size n, bool *found)
 {
@@ -114,7 +114,7 @@ add_to_slot(FilterSet *set, uint32 number, SetSlot slot, const KeyClass *class, 
  * ----------------------------------------------------------------
  */
 
-/* bloom_set_add(set, key): add a key; was it new? */
+/* bloom_set_add(set, key): add a key; true if it was new */
 PG_FUNCTION_INFO_V1(bloom_set_add);
 Datum
 bloom_set_add(PG_FUNCTION_ARGS)

@@ -1,10 +1,10 @@
 /*
  * filterset.h
- *		Filter sets: tables of small filters that many sessions feed.
+ *		Filter sets: tables of small filters to which many sessions add keys.
  *
- * A filter set is an ordinary table with a row per slot.  The hash of a key determines its
- * slot, so that sessions rarely want the same row.  Everything that defines the set is
- * the default of a column, which pg_dump copies, TRUNCATE leaves, and UPDATE does not
+ * A filter set is an ordinary table with a row per slot.  The hash of a key determines
+ * its slot, so that sessions rarely need the same row.  Everything that defines the set
+ * is the default of a column, which pg_dump copies, TRUNCATE leaves, and UPDATE does not
  * evaluate:
  *
  *		slot int4 PRIMARY KEY,

@@ -33,7 +33,7 @@ extern Datum filter_out(PG_FUNCTION_ARGS);
 #define SLOT_BYTES				512
 #define EXPIRING_SLOT_BYTES		1024
 
-/* Slots for sessions to meet seldom, in a set of any capacity. */
+/* The fewest slots, so that sessions rarely need the same one. */
 #define MIN_SLOTS			1024
 
 /*
@@ -170,7 +170,7 @@ bloom_set_create(PG_FUNCTION_ARGS)
 		if (set_step_length(expiry, steps) == 0)
 			ereport(ERROR,
 					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 errmsg("expiry must be positive, and not longer than 292000 years")));
+					 errmsg("expiry must be positive and at most 292000 years")));
 	}
 	else if (!PG_ARGISNULL(5))
 		ereport(ERROR,
@@ -292,15 +292,15 @@ scan_slots(const FilterSet *set)
 	return totals;
 }
 
-/* A sentence on what should be done, or NULL. */
+/* Return advice on a set, or NULL. */
 static const char *
 set_advice(const FilterSet *set, const SetTotals *totals)
 {
 	if (totals->rows < set->slots)
-		return psprintf("Of %u slots, " INT64_FORMAT " are missing: bloom_set_reset() empties the set and restores them.",
+		return psprintf("call bloom_set_reset, which empties the set: of %u slots, " INT64_FORMAT " are missing",
 						set->slots, set->slots - totals->rows);
 	if (totals->keys > set->capacity * 1.1)
-		return "It contains more keys than it was made for: a new set of a larger capacity is smaller and faster.";
+		return "create a set of a larger capacity, which is smaller and faster: this one has more keys than it was made for";
 	return NULL;
 }
 

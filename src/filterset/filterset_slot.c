@@ -2,15 +2,15 @@
  * filterset_slot.c
  *		The contents of one slot of a filter set.
  *
- * If keys expire, time is divided into steps, numbered since 2000, `steps` of which are
- * the time that a key is kept.  The slot has an array of filters, one per step, the newest
- * first, and the number of the newest one's step, its turn.  A key is added to the filter
- * of the current step and reported while that step is one of the last `steps` or the
- * current one: at least for the expiry, and at most for one step more.
+ * If keys expire, time is divided into steps, numbered since 2000; an expiry consists of
+ * `steps` steps.  The slot has an array of filters, one per step, the newest first, and
+ * the number of the step of the newest one, its turn.  A key is added to the filter of
+ * the current step, and reported during that step and the next `steps` steps: at least
+ * for the expiry, and at most for one step more.
  *
- * Filters turn when a slot is written.  A reader ignores those that are too old.  If the
- * clock is behind the slot, its newest filter is taken for the current one, so that a key
- * is reported longer, never shorter.
+ * Old filters are dropped when a slot is written.  A reader ignores those that are too
+ * old.  If the clock is behind the slot, its newest filter is taken for the current one,
+ * so that keys are reported longer.
  */
 #include "../compat.h"
 
@@ -96,7 +96,7 @@ set_slot_filters_in_use(const FilterSet *set, const SetSlot *slot, int64 now)
 	return age > set->steps ? 0 : (int) Min(set->steps + 1 - age, slot->n);
 }
 
-/* Which of the keys may the slot have? */
+/* Test the slot for some keys. */
 void
 set_slot_contains(const FilterSet *set, const SetSlot *slot, int64 now, const KeyClass *class,
 				  const uint64 *hashes, Size n, bool *found)
@@ -115,7 +115,7 @@ set_slot_contains(const FilterSet *set, const SetSlot *slot, int64 now, const Ke
 	}
 }
 
-/* Let the filters turn until the newest one is that of the current step. */
+/* Drop old filters and add empty ones, so that the newest is that of the current step. */
 static void
 set_slot_turn(const FilterSet *set, SetSlot *slot, int64 now)
 {

@@ -84,7 +84,7 @@ replace_set(FilterSet *set)
 	replaced_sets = set;
 }
 
-/* At the end of a transaction no call of these functions is active. */
+/* Free old definitions: at the end of a transaction, no call uses them. */
 static void
 free_replaced_sets(XactEvent event, void *arg)
 {
@@ -136,9 +136,9 @@ forget_dropped_sets(void)
  */
 
 /*
- * Is this one of the functions bloom_set_empty and bloom_set_empty_expiring?  A name is not
- * enough: anybody who may create functions in the schema can make one of the same name with
- * other arguments.  Functions in C are made by superusers.
+ * Is this one of the functions bloom_set_empty and bloom_set_empty_expiring?  The name is
+ * not sufficient: any user who may create functions in the schema can create one of the
+ * same name with other arguments.  Only superusers can create functions in C.
  */
 static bool
 is_set_function(Oid function)
@@ -161,8 +161,8 @@ is_set_function(Oid function)
 
 /*
  * The default of the column that holds filters, or NULL if it is not that of a set.  Its
- * arguments must be literals.  Expressions are not evaluated: they would be run with the
- * privileges of whoever asks.
+ * arguments must be literals.  Expressions are not evaluated, because they would run with
+ * the privileges of the caller.
  */
 static FuncExpr *
 find_definition(Relation relation)
@@ -286,7 +286,7 @@ load_set(Oid relid, Oid schema)
 
 /*
  * The filter set of this table.  The lock, which is kept until the end of the
- * transaction, makes sure that the definition stays as it is.
+ * transaction, ensures that the definition does not change.
  */
 FilterSet *
 filter_set(Oid relation, Oid caller)
@@ -360,7 +360,7 @@ prepare_statement(const FilterSet *set, SetStatement statement)
 
 /*
  * Raise an error if the statement has used another table.  That can happen if a schema was
- * renamed and another one took its name while the caller waited for a row.
+ * renamed and another one got its name while the caller waited for a row.
  */
 static void
 check_table(const FilterSet *set, SPIPlanPtr plan)

@@ -2,9 +2,9 @@
  * fingerprint.h
  *		The access method `fingerprint`: a hash index with entries of six bytes.
  *
- * An entry is a piece of the hash of a key, its fingerprint, and the address of a
- * row.  The rest of the hash is in the place of the entry.  The README explains pages, the
- * arithmetic of addresses, locks, WAL and VACUUM.
+ * An entry consists of some bits of the hash of a key, its fingerprint, and the address
+ * of a row.  The place of the entry implies further bits of the hash.  The README
+ * explains pages, the arithmetic of addresses, locks, WAL and VACUUM.
  */
 #ifndef BF_FINGERPRINT_H
 #define BF_FINGERPRINT_H
@@ -26,8 +26,8 @@
  * ----------------------------------------------------------------
  *
  * A bucket is a primary page with its overflow pages.  Buckets are numbered in the order
- * in which they come into being.  They belong to groups; at level L there are
- * 2^L groups, and the lowest L bits of a hash are the number of its group.
+ * in which they are created.  Each belongs to a group; at level L there are 2^L groups,
+ * and the lowest L bits of a hash are the number of its group.
  */
 
 /* The number of buckets of a group when a level begins; it has twice as many when it ends. */
@@ -89,11 +89,12 @@ typedef enum FpKind
 
 /*
  * A page of entries.  An entry is a tag, the highest 16 bits of the hash, and a "rest".
- * After this header there is room for all tags that a page can have, then come the rests.  pd_lower
- * is the end of the rests, and so tells how many entries there are.
+ * After this header there is room for all tags that a page can have, followed by the
+ * rests.  pd_lower is the end of the rests, so the number of entries follows from it.
  *
- * The rest of an entry is a number of 32 bits, in very large tables more.  From the lowest bit on it has the
- * line pointer of a row, its block, and bits low_bit to high_bit - 1 of the hash.
+ * The rest of an entry has 32 bits, or more in very large tables.  From the lowest bit
+ * on, it contains the line pointer of a row, its block, and bits low_bit to high_bit - 1
+ * of the hash.
  */
 typedef struct FpPage
 {
@@ -130,13 +131,13 @@ typedef struct FpPage
 /* When a page is full, a fingerprint with this number of entries there gets posting pages. */
 #define FP_HOT				(FP_CAPACITY / 4)
 
-/* A page with room for fewer entries calls for another bucket. */
+/* After an insert, a page with room for fewer entries than this makes the index grow. */
 #define FP_LITTLE_ROOM		(FP_CAPACITY * 3 / 100)
 
 /*
- * An entry in memory.  Of the hash, those bits are known that the bucket and the page tell;
- * the others are 0.  An entry whose offset is 0 is a reference: its block is a page of the
- * index, the first posting page of a fingerprint.
+ * An entry in memory.  Its hash has the bits that follow from the bucket and the page;
+ * the others are 0.  An entry whose offset is 0 is a reference: its block is a page of
+ * the index, the first posting page of a fingerprint.
  */
 typedef struct FpEntry
 {
@@ -181,7 +182,7 @@ fp_count(Page page)
 	return (unsigned) (((PageHeader) page)->pd_lower - FP_RESTS_OFFSET) / fp_header(page)->rest_bytes;
 }
 
-/* For how many more entries a page has room. */
+/* The number of further entries that a page has room for. */
 static inline unsigned
 fp_room(Page page)
 {
@@ -226,9 +227,9 @@ extern void fp_append_logged(Relation index, Buffer buffer, const FpEntry *entry
  */
 
 /*
- * A walk along links from page to page: those of one bucket with all that it refers to, or a part of
- * that.  No page is visited twice, unless links are damaged and lead in a circle.  Begin with
- * {index, strategy}.
+ * A walk along links from page to page: through all pages of one bucket and the posting
+ * pages that it refers to, or a part of them.  No page is visited twice, unless links are
+ * damaged and lead in a circle.  Begin with {index, strategy}.
  */
 typedef struct FpChain
 {
@@ -260,8 +261,8 @@ extern void fp_grow(Relation index);
  */
 
 /*
- * A predicate lock is on a hash, not on a page: the entry of a key can move to another page.
- * The lock manager does not care whether there is such a block.
+ * A predicate lock is on a hash, not on a page, because the entry of a key can move to
+ * another page.  The lock manager does not check whether the block exists.
  */
 #define FP_PREDICATE_BLOCK(hash)	((BlockNumber) ((hash) >> 33))
 

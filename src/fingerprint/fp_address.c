@@ -3,25 +3,24 @@
  *		From a hash to a bucket, and from a bucket to a place in the file.
  *
  * This is linear hashing with partial expansions (Litwin 1980, Larson 1980).  At level L
- * there are 2^L groups, each of FP_GROUP = 4 buckets when the level begins.  Sweep m (0 to 3)
- * goes through the groups and gives each of them bucket 4 + m, to which the buckets that the
- * group has give an equal share of their entries.  After the fourth sweep a group has
- * 8 buckets and becomes two groups of the next level: buckets 0 to 3 are the group
- * with the same number, buckets 4 to 7 the one whose number has bit L set.  No entry moves
- * for that, because only entries whose hash has bit L set have moved in the four sweeps.
+ * there are 2^L groups, each of FP_GROUP = 4 buckets when the level begins.  Sweep m (0
+ * to 3) adds bucket 4 + m to each group in turn, and an equal share of the entries of
+ * each older bucket of the group moves to it.  After the fourth sweep a group has 8
+ * buckets and becomes two groups of the next level: buckets 0 to 3 are the group with the
+ * same number, buckets 4 to 7 the one whose number has bit L set.  No entry moves for
+ * that, because only entries whose hash has bit L set have moved in the four sweeps.
  *
- * So the size of the index follows the number of its entries in steps of a quarter to an
- * eighth per sweep, and an entry moves only to a bucket that is newer than all others.
- * VACUUM relies on that.
+ * So each sweep enlarges the index by a quarter to a seventh, and an entry moves only to
+ * a bucket that is newer than all others.  VACUUM relies on that.
  */
 #include "fingerprint.h"
 
 #include "port/pg_bitutils.h"
 
 /*
- * Which bucket of its group an entry with bit L set is in after each sweep: one of the 4 that
- * the group has had (STAYS), or a new one.  Entries are spread evenly over the numbers 0
- * to 419, of which a row of this table covers a range.  After sweep m, each new
+ * The bucket of its group that contains an entry with bit L set, after each sweep: one of
+ * the first 4 of the group (STAYS), or a new one.  Entries are spread evenly over the
+ * numbers 0 to 419, of which a row of this table covers a range.  After sweep m, each new
  * bucket has 2 / (5 + m) of these numbers, and those that stay are the rest.
  */
 #define STAYS				0xFF
@@ -58,7 +57,7 @@ draw(uint64 hash, unsigned level, uint32 group, uint32 n)
 	return (uint32) (((x >> 32) * n) >> 32);
 }
 
-/* Where the sweeps of a level have put an entry, up to sweep m. */
+/* The member of its group to which the sweeps of a level, up to sweep m, have moved an entry. */
 static unsigned
 moved_to(uint64 hash, unsigned level, uint32 group, unsigned m)
 {
@@ -70,7 +69,7 @@ moved_to(uint64 hash, unsigned level, uint32 group, unsigned m)
 	return moves[row].after[m];
 }
 
-/* Which of the first 4 buckets of its group has an entry when a level begins? */
+/* The member, of the first 4 of its group, that contains an entry when a level begins. */
 static unsigned
 home(uint64 hash, uint32 group)
 {
@@ -100,7 +99,7 @@ fp_bucket_of(uint32 group, unsigned level, unsigned member)
 }
 
 /*
- * The bucket of a hash when its group has grown up to a step.  Only bits are looked at that an
+ * The bucket of a hash when its group has grown up to a step.  This uses only bits that an
  * entry has at that step: those of the tag, and the lowest ones up to bit L.
  */
 uint32
@@ -148,7 +147,7 @@ fp_group_of(uint32 bucket, unsigned level)
 	return level > made_at ? origin.group + (UINT32_C(1) << made_at) : origin.group;
 }
 
-/* How many buckets there are when `group` groups have taken the next step. */
+/* The number of buckets when `group` groups have taken the next step. */
 uint32
 fp_buckets_at(FpStep step, uint32 group)
 {

@@ -1,13 +1,14 @@
 /*
  * fp_bucket.c
- *		Buckets: finding the one of a hash, inserting, and making room in it.
+ *		Finding the bucket of a hash, inserting, and making room in a bucket.
  *
- * The primary page of a bucket protects the bucket: who changes one of its overflow pages
- * has the primary page locked exclusively, who reads one has it locked.  Entries
- * are always inserted into the primary page.  When that is full, one of two things happens.
- * If many entries have the same fingerprint, because many rows have the same key, they go to
- * posting pages, and one entry that refers to those takes their place.  Otherwise all entries
- * go to a new overflow page.
+ * The lock on the primary page of a bucket protects the whole bucket: a process that
+ * changes one of its overflow pages has the primary page locked exclusively, and a
+ * process that reads one has it locked.  Entries are always inserted into the primary
+ * page.  When that is full, one of two things happens.  If many entries have the same
+ * fingerprint, because many rows have the same key, they move to posting pages, and one
+ * entry that refers to those pages replaces them.  Otherwise all entries move to a new
+ * overflow page.
  *
  * Locks are taken in this order: primary pages, older buckets first; overflow and posting
  * pages, along their chains; the metapage; a page that is taken into use.
@@ -43,9 +44,9 @@ fp_read_bucket(Relation index, uint32 bucket, int lock, BufferAccessStrategy str
 }
 
 /*
- * Raise an error unless a link on block `from` can lead to a block.  Pages that lead in a circle
- * are noticed by Brent's method (An improved Monte Carlo factorization algorithm, 1980): a page is
- * remembered, after 1, 2, 4, 8, ... pages, until it is met again.
+ * Raise an error unless a link on block `from` can lead to a block.  Links in a circle are
+ * detected by Brent's method (An improved Monte Carlo factorization algorithm, 1980): a
+ * page is remembered, after 1, 2, 4, 8, ... pages, until it is met again.
  */
 static void
 check_link(FpChain *chain, BlockNumber from, BlockNumber block)
@@ -53,7 +54,7 @@ check_link(FpChain *chain, BlockNumber from, BlockNumber block)
 	if (block >= chain->blocks)
 		chain->blocks = RelationGetNumberOfBlocks(chain->index);
 	if (block >= chain->blocks || block == FP_META_BLOCK || block == from)
-		index_damaged(chain->index, from, "It refers to a block that it cannot refer to.");
+		index_damaged(chain->index, from, "It refers to an invalid block.");
 	if (chain->pages > 0 && block == chain->mark)
 		index_damaged(chain->index, from, "Pages refer to each other in a circle.");
 	chain->pages++;
@@ -66,10 +67,10 @@ check_link(FpChain *chain, BlockNumber from, BlockNumber block)
  * between them were freed.  The page keeps its kind meanwhile: `from` is locked, or is a posting page
  * and the caller is VACUUM, which alone frees those.  For free pages, `from` is the metapage.
  *
- * The kind is looked at before the page is locked, because a damaged link could lead to a page that
- * this process has locked.  Those are of other kinds than the page is, except for `from`.  On a
- * standby, recovery zeroes a page before it restores an image of it, with only that page locked:
- * a reader that sees kind 0 waits for the lock.
+ * The kind is checked before the page is locked, because a damaged link could lead to a
+ * page that this process has locked.  Such a page is of another kind, except for `from`.
+ * On a standby, recovery zeroes a page before it restores an image of it, with only that
+ * page locked: a reader that sees kind 0 waits for the lock.
  */
 Buffer
 fp_follow(FpChain *chain, BlockNumber from, BlockNumber block, FpKind kind, int lock)
@@ -81,7 +82,7 @@ fp_follow(FpChain *chain, BlockNumber from, BlockNumber block, FpKind kind, int 
 	buffer = ReadBufferExtended(chain->index, MAIN_FORKNUM, block, RBM_NORMAL, chain->strategy);
 	found = ((volatile FpPage *) fp_header(BufferGetPage(buffer)))->kind;
 	if (found != kind && !(found == 0 && lock == BUFFER_LOCK_SHARE))
-		index_damaged(chain->index, block, "It is not a page of the kind that is expected there.");
+		index_damaged(chain->index, block, "It is not a page of the expected kind.");
 	LockBuffer(buffer, lock);
 	fp_check_page(chain->index, buffer, kind);
 	return buffer;
@@ -110,7 +111,7 @@ fp_follow_unlocked(FpChain *chain, BlockNumber from, BlockNumber block, uint32 g
 	return buffer;
 }
 
-/* Has a bucket been given the entries of this hash?  The first buckets have had them always. */
+/* Has a bucket received the entries of this hash?  The first buckets have had them from the start. */
 static bool
 has_received(Page page, uint32 bucket, uint64 hash)
 {
@@ -130,10 +131,10 @@ has_received(Page page, uint32 bucket, uint64 hash)
 /*
  * Return the primary page of the bucket that a hash belongs to, locked.
  *
- * What the metapage said is a hint.  A bucket knows which of the others have given it their
- * entries, and up to which step it has given away its own.  From there the address is computed
- * again, until bucket and address agree.  Each change of that is one record of WAL, so a
- * standby finds its way as well.
+ * The metapage is a hint.  The page of a bucket records from which buckets it has received
+ * entries, and up to which step it has given entries away.  The address is computed again
+ * from there, until bucket and address agree.  Each such change is one WAL record, so this
+ * works on a standby as well.
  */
 Buffer
 fp_locate(Relation index, uint64 hash, int lock)
@@ -199,8 +200,8 @@ fp_read_new(Relation index, BlockNumber block)
 }
 
 /*
- * Find a page that is not in use, locked.  It is taken into use by fp_use_page.  The lock on the
- * metapage is that for extending the file, which is allocated on disk.
+ * Find a page that is not in use, and lock it.  fp_use_page takes it into use.  The lock on
+ * the metapage also protects extending the file, whose space is allocated on disk.
  */
 static Buffer
 fp_find_page(Relation index, Buffer meta_buffer)
@@ -301,9 +302,10 @@ compare_numbers_descending(const void *a, const void *b)
 }
 
 /*
- * Find the fingerprint that most rows of a page have, if it is hot: the numbers of their
- * entries, the highest first.  References are not counted, and never move to a posting page: a
- * page can have several of one fingerprint, from overflow pages that it has absorbed.
+ * Find the fingerprint that most entries of a page have, if these are enough for posting
+ * pages.  Returns the numbers of the entries, the highest first.  References are not
+ * counted, and never move to a posting page: a page can have several of one fingerprint,
+ * from overflow pages that it has absorbed.
  */
 static unsigned
 find_hot(Page page, uint16 *numbers)
@@ -339,9 +341,9 @@ find_hot(Page page, uint16 *numbers)
 }
 
 /*
- * Move entries from one page to another, all of them or none.  Both are copies that are to be
- * logged.  Numbers descend, so that the last entry of the page, which takes the place of one that is
- * removed, is never one that is still to be moved.
+ * Move entries from one page to another, all of them or none.  Both pages are copies that
+ * are to be logged.  Numbers descend: the last entry of the page, which replaces a removed
+ * one, is then not one that is still to be moved.
  */
 static bool
 move_entries(Page from, const uint16 *numbers, unsigned n, Page to, uint64 base, unsigned level)
@@ -362,7 +364,7 @@ move_entries(Page from, const uint16 *numbers, unsigned n, Page to, uint64 base,
 }
 
 /*
- * Move the entries of a fingerprint that many have from a primary page, which is locked
+ * Move the entries of a frequent fingerprint from a primary page, which is locked
  * exclusively, to posting pages.  False if there is no such fingerprint.
  */
 static bool
@@ -470,8 +472,8 @@ fp_extract(Relation index, Buffer buffer)
 }
 
 /*
- * Move what is on overflow pages back to the primary page, which is locked exclusively, as far as
- * there is room, and free pages that are empty then.
+ * Move entries of overflow pages back to the primary page, which is locked exclusively,
+ * as far as there is room, and free overflow pages that are then empty.
  */
 void
 fp_absorb(Relation index, Buffer buffer)
@@ -549,7 +551,8 @@ append_recoded(Relation index, Buffer buffer, const FpEntry *entry)
 }
 
 /*
- * Insert an entry of which the whole hash is known, and let the index grow if it should.
+ * Insert an entry whose whole hash is known.  Afterwards, grow the index if the page is
+ * nearly full.
  */
 void
 fp_insert_entry(Relation index, const FpEntry *entry, bool may_grow)

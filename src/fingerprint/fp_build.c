@@ -2,13 +2,14 @@
  * fp_build.c
  *		Building a fingerprint index from a table.
  *
- * The size of the index follows from the number of rows, so the hashes and addresses of all rows are
- * collected first: in memory as far as half of maintenance_work_mem suffices, otherwise in a
- * temporary file.  Then buckets are written in the order of their numbers.  What is in memory
- * is sorted by bucket; a file is divided into files for ranges of buckets, until one fits.
+ * The size of the index follows from the number of rows, so the hashes and addresses of
+ * all rows are collected first: in memory as far as half of maintenance_work_mem
+ * suffices, otherwise in a temporary file.  Then buckets are written in the order of
+ * their numbers.  Entries in memory are sorted by bucket; a file is divided into files
+ * for ranges of buckets, until one fits.
  *
- * Entries that a bucket has no room for, because many rows have the same key, are inserted one by one
- * in the end.
+ * Entries that a bucket has no room for, because many rows have the same key, are
+ * inserted one by one at the end.
  */
 #include "fingerprint.h"
 
@@ -40,16 +41,16 @@
  */
 #define MOST_CLUSTERED		16.0
 
-/* From this estimated share of rows that do not go to posting pages on, all rows are counted. */
+/* If at least this estimated share of rows does not go to posting pages, all rows are counted. */
 #define MOST				0.95
 
-/* Hashes that are kept to find out how often keys are repeated. */
+/* The number of hashes that are kept to estimate how often keys are repeated. */
 #define SAMPLE				32768
 
 /* A file is divided into this number of others. */
 #define DIVISIONS			64
 
-/* Entries that are read from a file in one go. */
+/* The number of entries that are read from a file at a time. */
 #define PIECE				1024
 
 typedef struct Build
@@ -181,7 +182,7 @@ compare_hashes(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* How keys are repeated, by the sample. */
+/* How often keys are repeated, according to the sample. */
 typedef struct Repetition
 {
 	double		rows;			/* that do not go to posting pages */
@@ -214,7 +215,7 @@ find_repetition(Build *build)
 	return (Repetition) {rows * ((double) build->sample_mask + 1), rows == 0 ? 1 : squares / rows};
 }
 
-/* How many entries an empty page of a level has room for. */
+/* The number of entries that an empty page of a level has room for. */
 static unsigned
 capacity_at(const Build *build, unsigned level)
 {
@@ -447,7 +448,7 @@ write_empty(Relation index, ForkNumber fork, uint32 bucket, const FpMeta *meta)
 	}
 }
 
-/* Insert what buckets had no room for. */
+/* Insert the entries that buckets had no room for. */
 static void
 insert_surplus(Build *build)
 {

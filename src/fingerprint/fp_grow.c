@@ -2,17 +2,19 @@
  * fp_grow.c
  *		Growing by one bucket.
  *
- * The next group in the order of the sweep gets another bucket.  Each of its buckets gives the
- * new one its share of entries.  That is one record of WAL per bucket, which has both pages, so
- * after a crash a bucket has given all of its share or nothing, and the pages say so: who
- * grows the index next goes on from there.
+ * The next group in the order of the sweep gets another bucket.  Each of its older
+ * buckets gives the new one a share of its entries.  This is one WAL record per bucket,
+ * which contains both pages.  So after a crash, a bucket has given away all of its share
+ * or nothing, and its page records which; the process that grows the index next continues
+ * from there.
  *
- * A bucket with overflow pages takes several records: the last one is that of its primary page,
- * and until then the primary page is marked as "giving".  Of such a bucket, readers look into the
- * new one as well.  (Both are locked meanwhile: the mark is only seen after a crash, and on a
- * standby.)
+ * A bucket with overflow pages takes several records.  The last one is that of its
+ * primary page, which until then is marked as "giving": readers of such a bucket read the
+ * new one as well.  (Both are locked meanwhile, so the mark is only seen after a crash,
+ * and on a standby.)
  *
- * The metapage is changed last.  It is a hint to where a bucket is, and tells whose turn it is.
+ * The metapage is changed last.  It is a hint for finding a bucket, and determines the
+ * next group.
  */
 #include "fingerprint.h"
 
@@ -89,7 +91,7 @@ ensure_extent(Relation index, uint32 bucket)
  * ----------------------------------------------------------------
  */
 
-/* Who gives what to whom. */
+/* A move of entries from one bucket, the giver, to another one, the taker. */
 typedef struct Gift
 {
 	Relation	index;
@@ -115,7 +117,7 @@ find_given(const Gift *gift, Page page, uint16 *numbers)
 	return n;
 }
 
-/* Does a page know enough of each hash? */
+/* Does a page have enough bits of each hash? */
 static bool
 knows_bits(Page page, FpStep step)
 {
@@ -123,9 +125,9 @@ knows_bits(Page page, FpStep step)
 }
 
 /*
- * Give the entries of a page, which is the primary page of the giver or one of its overflow pages.
- * The record of the primary page completes the gift.  False, and no change, if the taker
- * has no room.
+ * Give the entries of a page, which is the primary page of the giver or one of its
+ * overflow pages.  The record of the primary page completes the move.  False, and no
+ * change, if the taker has no room.
  */
 static bool
 give_page(const Gift *gift, Buffer buffer)
@@ -167,7 +169,7 @@ give_page(const Gift *gift, Buffer buffer)
 	return true;
 }
 
-/* Give as much as the taker has room for, after making room if need be. */
+/* Give as much as the taker has room for, after making room if necessary. */
 static void
 give_page_surely(const Gift *gift, Buffer buffer)
 {
@@ -179,9 +181,9 @@ give_page_surely(const Gift *gift, Buffer buffer)
 }
 
 /*
- * Let one bucket give its share to another.  Both are locked.  A bucket that does not know enough
- * bits of its hashes, or has not got all of its own entries yet, stays as it is: its entries
- * are found where they are.
+ * Let one bucket give its share to another.  Both are locked.  A bucket that lacks the
+ * necessary bits of its hashes, or has not received all of its own entries yet, keeps its
+ * entries, where lookups find them.
  */
 static void
 give(const Gift *gift)
@@ -227,8 +229,8 @@ give(const Gift *gift)
  */
 
 /*
- * Are the buckets of a group full enough?  A page can be crowded for reasons that growing the
- * index does not mend, such as keys that were chosen for it.
+ * Are the buckets of a group full enough to grow?  A single page can also be full because
+ * of keys that growing does not separate, such as crafted ones.
  */
 static bool
 is_worth_growing(Relation index, const FpMeta *meta)

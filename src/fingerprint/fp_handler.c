@@ -15,7 +15,7 @@ PG_FUNCTION_INFO_V1(fingerprint_handler);
 
 static relopt_kind fp_options_kind;
 
-/* At the start of the module.  There are no options. */
+/* Called when the module is loaded.  There are no options. */
 void
 fp_define_options(void)
 {
@@ -29,9 +29,10 @@ fp_options(Datum reloptions, bool validate)
 }
 
 /*
- * Properties that are not named are false.  Among them are amsearcharray, because a row must not
- * be returned for two elements of an array (the executor's bitmap takes care of that), and
- * amsummarizing, because every version of a row that HOT does not cover has its entry.
+ * Properties that are not listed are false.  amsearcharray is false because a scan must
+ * not return a row twice, for two elements of an array (the executor uses a bitmap
+ * instead).  amsummarizing is false because every version of a row that is not HOT has an
+ * entry.
  */
 static const IndexAmRoutine fp_routine = {
 	.type = T_IndexAmRoutine,
@@ -68,8 +69,8 @@ fp_is(Relation relation)
 }
 
 /*
- * A search reads one page of the index.  The server computes the rest from the rows that match by
- * its statistics; fetches that a recheck finds to be false are too few to count.
+ * A search reads one page of the index.  The server computes the rest from the estimated
+ * number of matching rows; false fetches are too few to count.
  */
 void
 fp_costestimate(PlannerInfo *root, IndexPath *path, double loop_count,

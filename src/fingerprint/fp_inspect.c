@@ -1,6 +1,6 @@
 /*
  * fp_inspect.c
- *		fingerprint_stats and fingerprint_check: looking into an index.
+ *		fingerprint_stats and fingerprint_check: statistics and consistency of an index.
  */
 #include "fingerprint.h"
 
@@ -27,7 +27,7 @@
 
 #include "../index/inspected.h"
 
-/* A share of overflow pages that calls for REINDEX. */
+/* With a larger share of overflow pages than this, a btree is advised. */
 #define MUCH_OVERFLOW		0.2
 
 /* The operator < of bigint. */
@@ -55,7 +55,7 @@ typedef struct Walk
 	List	   *chains;			/* of posting pages of this bucket, for later */
 } Walk;
 
-/* What is left of a chain of posting pages. */
+/* The pages of a posting chain that are still to be read. */
 typedef struct Chain
 {
 	BlockNumber from;
@@ -78,7 +78,7 @@ put_row(Tuplesortstate *sort, TupleTableSlot *slot, const FpEntry *entry, uint64
 	tuplesort_puttupleslot(sort, slot);
 }
 
-/* Walk over a posting page that is locked, and unlock it; what is left of its chain is returned. */
+/* Walk over a posting page that is locked, and unlock it.  Returns the rest of its chain. */
 static Chain
 walk_posting(Walk *walk, Buffer buffer, Chain chain)
 {
@@ -103,9 +103,9 @@ walk_posting(Walk *walk, Buffer buffer, Chain chain)
 }
 
 /*
- * Walk over the rest of the chains, with nothing locked, since they can be long.  A page that VACUUM
- * has freed meanwhile ends a chain: statistics need not be exact, and fingerprint_check has
- * locked VACUUM out.
+ * Walk over the rest of the chains, with nothing locked, since they can be long.  A page
+ * that VACUUM has freed meanwhile ends a chain: statistics need not be exact, and VACUUM
+ * cannot run during fingerprint_check.
  */
 static void
 walk_chains(Walk *walk)
@@ -221,7 +221,7 @@ walk_buckets(Walk *walk, uint32 most)
  * ----------------------------------------------------------------
  */
 
-/* Return a sentence that says what should be done about an index, or NULL. */
+/* Return advice on an index, or NULL. */
 static const char *
 fp_advice(const Walk *walk)
 {
@@ -237,9 +237,9 @@ fp_advice(const Walk *walk)
 /*
  * Estimate the condition of an index from the primary and overflow pages of at most `most` buckets.
  *
- * The metapage tells how many pages are not primary pages.  If the buckets refer to posting
- * pages, then those that the buckets do not account for are taken for posting pages, and rows
- * are counted as VACUUM has counted them.
+ * The number of pages other than primary pages follows from the metapage.  If the buckets
+ * refer to posting pages, then pages that are not overflow pages of the buckets count as
+ * posting pages, and the number of rows is that of the last VACUUM or ANALYZE.
  */
 IndexHealth
 fp_health(Relation index, uint32 most)
@@ -352,7 +352,7 @@ next_row(Tuplesortstate *sort, TupleTableSlot *slot, uint64 *tid, uint64 *hash, 
 	return true;
 }
 
-/* Does the table have something at an address?  What is dead counts until VACUUM has removed it. */
+/* Does the table have a row at an address?  Dead rows count until VACUUM has removed them. */
 static bool
 is_used(Relation heap, uint64 tid, Buffer *buffer)
 {
@@ -370,7 +370,7 @@ is_used(Relation heap, uint64 tid, Buffer *buffer)
 	return used;
 }
 
-/* Compare the index with the table, whose rows do not change meanwhile. */
+/* Compare the index with the table, which is locked against changes. */
 PG_FUNCTION_INFO_V1(fingerprint_check);
 Datum
 fingerprint_check(PG_FUNCTION_ARGS)

@@ -2,8 +2,8 @@
  * fp_page.c
  *		Pages of a fingerprint index: the metapage, entries, checks.
  *
- * Every page is checked when it is read.  A page of zeros is a bucket that has not been given
- * anything yet: extents are made by extending the file.
+ * Every page is checked when it is read.  A page of zeros is a bucket that has not
+ * received entries yet: extents are made by extending the file.
  */
 #include "fingerprint.h"
 
@@ -16,9 +16,9 @@
 #define LARGEST_REST		6
 
 /*
- * If row addresses have n bits, an index of all rows needs about n - 12 bits for the numbers of its
- * groups, because a page and a group have room for 2^12 rows.  An index that is still
- * small gets there if its entries know these bits of their hashes.
+ * If row addresses have n bits, an index of all rows needs about n - 12 bits for the
+ * numbers of its groups, because a group has room for about 2^12 rows.  An index that is
+ * still small can grow to that size if its entries have these bits of their hashes.
  */
 #define BITS_OF_LEVEL(address_bits)	((address_bits) > 11 ? (address_bits) - 11 : 0)
 
@@ -27,34 +27,34 @@
  * ----------------------------------------------------------------
  */
 
-/* Return the sentence that says what is wrong with a metapage, or NULL. */
+/* Return a sentence on what is wrong with a metapage, or NULL. */
 static const char *
 meta_problem(const FpMeta *meta, BlockNumber blocks)
 {
 	uint64		end = FP_META_BLOCK + 1;
 
 	if (meta->magic != FP_META_MAGIC)
-		return "It does not begin like a metapage.";
+		return "It is not the metapage of a fingerprint index.";
 	if (meta->version != FP_VERSION)
-		return "It is of a version that this library does not know.";
+		return "Its version is not supported by this version of the extension.";
 	if (!index_key_class_is_known(&meta->class))
-		return "Its class of keys is unknown.";
+		return "Its key class is unknown.";
 	if (meta->level > FP_MAX_LEVEL || meta->sweep >= FP_GROUP || meta->group >= UINT32_C(1) << meta->level)
 		return "Its size is out of range.";
 	if (meta->extents < 1 || meta->extents > FP_MAX_EXTENTS || meta->end > blocks)
-		return "It has extents that the file does not have.";
+		return "Its number of extents is out of range, or an extent is beyond the end of the file.";
 
 	/* each was added at the end of the file */
 	for (uint32 i = 0; i < meta->extents; i++)
 	{
 		if (meta->extent[i] < end || meta->extent[i] > meta->end)
-			return "An extent is not where it should be.";
+			return "An extent starts at an unexpected block.";
 		end = (uint64) meta->extent[i] + fp_extent_size(i);
 	}
-	return end > meta->end ? "An extent is not where it should be." : NULL;
+	return end > meta->end ? "An extent starts at an unexpected block." : NULL;
 }
 
-/* Raise an error unless a page is a metapage that can be relied on.  It is locked, or a copy. */
+/* Raise an error unless a page is a valid metapage.  The page is locked, or a copy. */
 void
 fp_check_meta(Relation index, Page page)
 {
@@ -63,14 +63,14 @@ fp_check_meta(Relation index, Page page)
 
 	/* generic WAL clears what is between them */
 	if (header->pd_lower != BLCKSZ || header->pd_upper != BLCKSZ)
-		problem = "It does not begin like a metapage.";
+		problem = "It is not the metapage of a fingerprint index.";
 	else
 		problem = meta_problem((const FpMeta *) ((char *) page + FP_META_OFFSET), RelationGetNumberOfBlocks(index));
 	if (problem != NULL)
 		index_damaged(index, FP_META_BLOCK, problem);
 }
 
-/* Return the metapage as it is now. */
+/* Read the metapage. */
 FpMeta
 fp_read_meta(Relation index)
 {
@@ -92,8 +92,8 @@ typedef struct FpCache
 } FpCache;
 
 /*
- * Return a copy of the metapage that is kept with the relation.  It can be behind: buckets say
- * themselves how far they have grown, and extents are only ever added.
+ * Return a copy of the metapage that is kept with the relation.  It can be outdated: the
+ * page of a bucket records how far the bucket has grown, and extents are only added.
  */
 const FpMeta *
 fp_meta(Relation index)
@@ -130,9 +130,10 @@ fp_wrong_row(Relation index, const ItemPointerData *row)
 }
 
 /*
- * Raise an error unless an entry can be of a row, before the table is read there: to read block
- * 0xFFFFFFFF would extend it.  The number of its blocks is kept, because finding it out takes a
- * system call.  Other table access methods may have row addresses of any kind.
+ * Raise an error unless an entry can be of a row, before that block of the table is read:
+ * reading block 0xFFFFFFFF would extend the table.  The number of blocks is kept, because
+ * getting it takes a system call.  Other table access methods may have row addresses of
+ * any kind.
  */
 void
 fp_check_row(Relation index, Relation heap, const ItemPointerData *row)
@@ -170,7 +171,7 @@ fp_block_of(Relation index, const FpMeta *meta, uint32 bucket)
 	return meta->extent[extent] + offset;
 }
 
-/* How many buckets there are now.  The next one may have been given something already. */
+/* The present number of buckets.  The next one may have received entries already. */
 uint32
 fp_count_buckets(Relation index)
 {
@@ -198,7 +199,7 @@ fp_check_page(Relation index, Buffer buffer, FpKind kind)
 	if (kind == FP_PRIMARY && PageIsNew(page))
 		return;
 	if (header->magic != FP_PAGE_MAGIC || header->kind != kind)
-		index_damaged(index, BufferGetBlockNumber(buffer), "It is not a page of the kind that is expected there.");
+		index_damaged(index, BufferGetBlockNumber(buffer), "It is not a page of the expected kind.");
 	if (bounds->pd_lower < FP_RESTS_OFFSET || bounds->pd_lower > BLCKSZ || bounds->pd_upper != BLCKSZ ||
 		header->rest_bytes < FP_NARROW_REST || header->rest_bytes > LARGEST_REST ||
 		(bounds->pd_lower - FP_RESTS_OFFSET) % header->rest_bytes != 0)
@@ -245,7 +246,7 @@ mask(unsigned bits)
 	return bits >= 64 ? PG_UINT64_MAX : (UINT64CONST(1) << bits) - 1;
 }
 
-/* How many bits a number needs. */
+/* The number of bits that a number needs. */
 static unsigned
 bits_of(uint32 number)
 {
@@ -349,9 +350,9 @@ fp_fits(Page page, const FpEntry *entry)
 }
 
 /*
- * Encode the entries of a page anew, so that it can hold another one, of whose hash the bits
- * below `known` are known.  Bits of the hash that follow from the level of the bucket are dropped
- * first.  False, and no change, if the entries would not fit the page.
+ * Encode the entries of a page again, so that it can hold another one, of whose hash the
+ * bits below `known` are known.  Bits of the hash that follow from the level of the
+ * bucket are dropped first.  False, and no change, if the entries would not fit the page.
  */
 bool
 fp_make_fit(Page page, const FpEntry *entry, unsigned known, unsigned level)
@@ -485,10 +486,10 @@ append_region(char *to, Page page, Size offset, Size length)
 }
 
 /*
- * Append an entry, and log that.  GenericXLog would compare the whole page to find out what has
- * changed; src/index/page.c explains why its record can be written directly.  After replaying
- * it, generic_redo() clears the space between pd_lower and pd_upper, where nothing is.  The record
- * has 64 bytes.
+ * Append an entry, and log that.  GenericXLog would compare the whole page to find the
+ * changes; src/index/page.c explains why its record can be written directly.  After
+ * replaying it, generic_redo() clears the space between pd_lower and pd_upper, which is
+ * unused.  The record has 64 bytes.
  */
 void
 fp_append_logged(Relation index, Buffer buffer, const FpEntry *entry)

@@ -6,11 +6,11 @@
  * returned one by one, to be rechecked.  No lock or pin is kept between them: a row whose
  * address is used again meanwhile is not visible to the snapshot of the scan.
  *
- * Posting pages are read one at a time, because there can be many.  The first one is read with the
- * bucket locked.  A link to another one has its generation.  If VACUUM has freed that page in
- * the meantime, then the scan starts again and skips the rows that it has returned.  New
- * entries go to the first page of a chain or before it; they are of rows that the snapshot does
- * not see.
+ * Posting pages are read one at a time, because there can be many.  The first one is read
+ * with the bucket locked.  A link to another page contains its generation.  If VACUUM has
+ * freed that page meanwhile, the scan starts again and skips the rows that it has
+ * returned.  New entries go to the first page of a chain or before it; they are of rows
+ * that the snapshot does not see.
  */
 #include "fingerprint.h"
 
@@ -212,8 +212,9 @@ add_bucket(FpScan *scan, Buffer buffer)
 }
 
 /*
- * Collect the rows of the bucket that the hash belongs to.  If that bucket is giving entries to
- * another one, it stays locked while the other one is read: so no row is seen in both.
+ * Collect the rows of the bucket that the hash belongs to.  If that bucket is giving
+ * entries to another one, it stays locked while the other one is read, so that no row is
+ * collected twice.
  */
 static void
 collect_bucket(FpScan *scan, Relation index)
@@ -246,7 +247,7 @@ restart(FpScan *scan, Relation index)
 	collect_bucket(scan, index);
 }
 
-/* Remember the rows that were returned, before others take their place.  A bitmap does not need that. */
+/* Remember the rows that were returned, before others replace them.  A bitmap scan need not. */
 static void
 remember_returned(FpScan *scan)
 {
@@ -331,7 +332,7 @@ hash_key(IndexScanDesc desc)
 					(errcode(ERRCODE_DATATYPE_MISMATCH),
 					 errmsg("index \"%s\" cannot be searched for this type of key",
 							RelationGetRelationName(desc->indexRelation)),
-					 errdetail("Its operator family has an operator that was added to it.")));
+					 errdetail("An operator that the extension does not provide was added to its operator family.")));
 		}
 	}
 	caller = MemoryContextSwitchTo(scan->scratch);
@@ -342,8 +343,8 @@ hash_key(IndexScanDesc desc)
 }
 
 /*
- * Can there be a row with this hash?  As for a scan, an entry is there before its row can be visible, and
- * until no snapshot sees the row.
+ * Can there be a row with this hash?  As for a scan, an entry exists before its row can be
+ * visible, and until no snapshot sees the row.
  */
 bool
 fp_may_contain(Relation index, uint64 hash, Snapshot snapshot)
@@ -363,7 +364,7 @@ fp_may_contain(Relation index, uint64 hash, Snapshot snapshot)
 	return found;
 }
 
-/* Begin to search; false if no row can match. */
+/* Begin a search; false if no row can match. */
 static bool
 start(IndexScanDesc desc)
 {

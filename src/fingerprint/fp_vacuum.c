@@ -1,11 +1,11 @@
 /*
  * fp_vacuum.c
- *		Removing the entries of rows that are gone.
+ *		Removing the entries of dead rows.
  *
- * Buckets are visited in the order of their numbers.  An entry only ever moves to a bucket with a
- * higher number, and within a bucket it moves with the bucket locked: so none escapes, and no
- * concurrent insert has to wait for more than one bucket.  Entries of a bucket that came
- * into being meanwhile are visited as well, some of them a second time.
+ * Buckets are visited in the order of their numbers.  An entry moves only to a bucket
+ * with a higher number, and within a bucket it moves with the bucket locked.  So no entry
+ * is missed, and no concurrent insert waits for more than one bucket.  Entries of a
+ * bucket that was created meanwhile are visited as well, some of them a second time.
  */
 #include "fingerprint.h"
 
@@ -56,8 +56,9 @@ clean_page(Vacuum *vacuum, Buffer buffer)
 }
 
 /*
- * Clean a chain of posting pages, of which the first one was cleaned already.  Only VACUUM unlinks
- * pages, so a page that was seen to be next stays so while the one before it is not locked.
+ * Clean a chain of posting pages, of which the first one was cleaned already.  Only
+ * VACUUM unlinks pages, so the page after another one remains the next while neither is
+ * locked.
  */
 static void
 clean_posting(Vacuum *vacuum, BlockNumber from, BlockNumber head)

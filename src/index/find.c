@@ -149,8 +149,8 @@ find_call(FunctionCallInfo fcinfo, Oid relation, const char *column)
 /*
  * Add the rows of a table, or of all together, to the result.
  *
- * A generic plan assumes that most keys are absent.  bfindex_probed_table tells the planner
- * that the index of this table has been probed, and the key is present.
+ * A generic plan assumes that most keys are absent.  With bfindex_probed_table, the
+ * planner assumes that the key is present in this table, whose index has been probed.
  */
 static void
 find_in(FindCall *call, int table, FunctionCallInfo fcinfo)

@@ -13,9 +13,8 @@
  * in the first has overflowed.  No counter of a whole layer exists, which every insert
  * would have to update.
  *
- * Bits and flags are only ever set, and layers only ever added.  Therefore a process that
- * has seen a key's bits or a flag can rely on them.  README has the rules for locking
- * and WAL.
+ * Bits and flags are only set, and layers only added.  Therefore a process that has seen
+ * a key's bits or a flag can rely on them.  README has the rules for locking and WAL.
  */
 #ifndef BF_INDEX_H
 #define BF_INDEX_H

@@ -2,9 +2,9 @@
  * index_scan.c
  *		Index scans, which return a bitmap of all pages of the table, or of none.
  *
- * The index does not know where a key is, only whether the table may contain it.  A bitmap
- * scan can use that: the bitmap is empty, or it has every page as lossy, and the executor
- * reads them and rechecks the condition.
+ * The index contains no row addresses: it can only rule out that the table contains a
+ * key.  A bitmap scan can use that: the bitmap is empty, or it has every page as lossy,
+ * and the executor reads them and rechecks the condition.
  */
 #include "../compat.h"
 

@@ -48,8 +48,8 @@ bfindex_look(Relation index, Buffer buffer, const BfindexLayer *layer, unsigned 
 
 /*
  * Return the lock that will probably suffice, from reading the page without a lock.  Bits
- * and flags are only ever set, so bfindex_look will find those that are seen here.  Others
- * may be set by the time the lock is granted.
+ * and flags are only set, so bfindex_look will find those that are seen here.  Others may
+ * be set by the time the lock is granted.
  */
 static int
 bfindex_lock_to_try(Buffer buffer, const BfindexLayer *layer, unsigned line, uint64 hash)

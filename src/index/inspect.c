@@ -48,8 +48,8 @@ typedef struct LayerStats
 } LayerStats;
 
 /*
- * Read pages of a layer at equal distances, at most this number of them.  Keys are spread evenly over
- * the pages, so that a few pages tell about all.
+ * Read pages of a layer at equal distances, at most this number of them.  Keys are spread
+ * evenly over the pages, so a few pages are representative.
  */
 static LayerStats
 layer_stats(Relation index, const BfindexLayer *layer, unsigned number, BlockNumber most)
@@ -124,7 +124,7 @@ live_keys(Relation index)
 	return keys;
 }
 
-/* Return a sentence that says what should be done about an index, or NULL. */
+/* Return advice on an index, or NULL. */
 static const char *
 bfindex_advice(Relation index, const BfindexMeta *meta, double stale)
 {

@@ -1,6 +1,6 @@
 /*
  * inspected.c
- *		An index that a function looks into: opening it, and reading its rows.
+ *		An index that a function inspects: opening it, and reading its rows.
  */
 #include "inspected.h"
 

@@ -1,6 +1,6 @@
 /*
  * inspected.h
- *		An index that a function looks into: opening it, and reading its rows.
+ *		An index that a function inspects: opening it, and reading its rows.
  */
 #ifndef BF_INDEX_INSPECTED_H
 #define BF_INDEX_INSPECTED_H

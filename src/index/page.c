@@ -35,7 +35,7 @@
  * ----------------------------------------------------------------
  */
 
-/* Return a sentence that says what is wrong with a metapage, or NULL. */
+/* Return a sentence on what is wrong with a metapage, or NULL. */
 static const char *
 bfindex_meta_problem(const BfindexMeta *meta, BlockNumber blocks)
 {

@@ -1,6 +1,6 @@
 /*
  * table_lookup.c
- *		bloom_index_contains and its family: can a table contain a row with this key?
+ *		bloom_index_contains and its variants: testing a table for keys.
  *
  * A lookup names a table and a column, not an index, because REINDEX CONCURRENTLY replaces
  * an index by another one.  It includes partitions and children.  Callers rely on the
@@ -56,7 +56,7 @@ count_invalidation(Datum arg, Oid relation)
 	invalidations++;
 }
 
-/* Is this an index that can tell that a key is absent? */
+/* Can this index rule out that the table contains a key? */
 static bool
 index_is_filter(Oid index)
 {
@@ -369,7 +369,7 @@ bloom_index_contains_each(PG_FUNCTION_ARGS)
 											 AARR_LBOUND(keys.array), BOOLOID, sizeof(bool), true, TYPALIGN_CHAR));
 }
 
-/* The keys of an array that no row certainly has, each once. */
+/* bloom_index_missing: the keys of an array that definitely no row has, each once */
 PG_FUNCTION_INFO_V1(bloom_index_missing);
 Datum
 bloom_index_missing(PG_FUNCTION_ARGS)

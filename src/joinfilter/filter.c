@@ -1,6 +1,6 @@
 /*
  * filter.c
- *		Builds the filter of one join: its kind, its size, and whether it is of use.
+ *		Builds the filter of one join: its kind, its size, and whether it is useful.
  *
  * The kind is chosen when all keys are known.  Surrogate keys are dense: a bitmap of all
  * integers between the smallest and the largest key is exact, smaller than a Bloom filter,
@@ -36,10 +36,9 @@ int			joinfilter_memory = 32 * 1024;
 #define MOST_PASSED			0.8
 
 /*
- * A filter that is off is tested for a few rows now and then: tables are often stored in
- * the order of a key, and then the rows that have no match come later.  The number of
- * rows without a test doubles each time, so that a filter that is never of use costs
- * nearly nothing.
+ * A filter that is off is tested for a few rows from time to time: tables are often
+ * stored in the order of a key, and then the rows that have no match come later.  The
+ * number of rows without a test doubles each time, so that a useless filter costs little.
  */
 #define RETRY_SAMPLE		64
 #define FIRST_PAUSE			2048

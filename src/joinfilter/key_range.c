@@ -2,10 +2,10 @@
  * key_range.c
  *		Which ranges of integers contain keys of a filter.
  *
- * A scan needs this to leave out partitions and pages as a whole.  A bitmap answers for
- * every integer.  For a Bloom filter of few integers a sorted list of them is kept; for one
- * of many, only the smallest and the largest key are known.  All answers err on one side: a
- * range that is said to contain no key contains none.
+ * A scan needs this to skip whole partitions and pages.  A bitmap has a bit for every
+ * integer.  For a Bloom filter of few integers, a sorted list of them is kept; for one of
+ * many, only the smallest and the largest key are known.  All results are conservative: a
+ * range that is reported to contain no key contains none.
  */
 #include "../compat.h"
 

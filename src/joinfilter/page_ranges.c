@@ -39,9 +39,9 @@
 #define PAGES_PER_SEARCH	8
 
 /*
- * Can an index tell which pages contain integers of a column?  Indexes of minmax-multi cannot:
- * when summarize_range() forms the summary anew after union_tuples(), the server loses values
- * that other sessions have added to it meanwhile.
+ * Can an index rule out pages by the integers of a column?  Indexes of minmax-multi
+ * cannot: when summarize_range() forms the summary anew after union_tuples(), the server
+ * loses values that other sessions have added to it meanwhile.
  */
 static bool
 is_usable(Relation index, AttrNumber column)

@@ -178,8 +178,8 @@ probed_scan(Edit *edit, Plan *scan)
 }
 
 /*
- * Find out what can tell a scan that it need not read a partition or a page: the bounds of
- * the partition, or a BRIN index.  Only a single integer has them.
+ * Find what allows a scan to skip a partition or pages: the bounds of the partition, or a
+ * BRIN index.  This requires that the key is a single integer.
  */
 static void
 find_bounds(Edit *edit, const Plan *scan, JoinProbe *probe, const JoinKey *key)

@@ -30,7 +30,7 @@ lookup_is_filter(const IndexOptInfo *index)
 		(index->indpred == NIL || index->predOK);
 }
 
-/* Has a table a filter? */
+/* Does a table have a filter? */
 bool
 lookup_has_filter(const RelOptInfo *rel)
 {
@@ -89,7 +89,7 @@ key_varies(PlannerInfo *root, Node *key)
 }
 
 /*
- * Does the filter answer whether this condition holds for any row?
+ * Can the filter rule out that this condition holds for any row?
  *
  * Operators that a user has added to a family may compare types that cannot be hashed.
  */

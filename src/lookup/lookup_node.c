@@ -2,12 +2,13 @@
  * lookup_node.c
  *		The custom scan that probes filters before it runs its children.
  *
- * It returns the rows of its children, which are scans of one table or of its partitions.  A
- * child is run for a key only if its filter reports the key as present.  The children are not
- * told of new parameters before that, so a key that is absent costs nothing but the probe.
+ * It returns the rows of its children, which are scans of one table or of its
+ * partitions.  A child is run for a key only if its filter reports the key as present.
+ * New parameters are passed to a child only then, so a key that is absent costs only the
+ * probe.
  *
- * Filters are probed with the snapshot of the query, so that pages get predicate locks: for a
- * serializable transaction, that a key was absent is something that it has read.
+ * Filters are probed with the snapshot of the query, so that pages get predicate locks: a
+ * serializable transaction has then read that a key is absent.
  *
  * A filter is not probed, and its child always run,
  *	- if the index is not usable now: it may have been dropped since the plan was made, or a
@@ -34,8 +35,8 @@
 #include "lookup.h"
 
 /*
- * After this many lookups it is decided whether a filter is useful.  If not, it is not probed
- * for the next LOOKUPS_WITHOUT, and then tried again: keys often come in an order.
+ * After this many lookups it is decided whether a filter is useful.  If not, it is not
+ * probed for the next LOOKUPS_WITHOUT, and then tried again: keys are often ordered.
  */
 #define LOOKUPS_OF_SAMPLE	256
 #define LOOKUPS_WITHOUT		(64 * LOOKUPS_OF_SAMPLE)
@@ -333,7 +334,7 @@ lookup_exec_custom(CustomScanState *css)
 	return lookup_exec(&css->ss.ps);
 }
 
-/* Start again.  Children are told when they are run. */
+/* Start again.  Children are rescanned when they are run. */
 static void
 lookup_rescan(CustomScanState *css)
 {

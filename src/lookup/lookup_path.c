@@ -94,7 +94,7 @@ keep_path(Path *path)
 	return &copy->path;
 }
 
-/* Is a better known than b? */
+/* Is a filter with share a better than one with share b? */
 static bool
 is_better(const LookupShare *a, const LookupShare *b)
 {
