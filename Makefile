@@ -79,7 +79,7 @@ $(error PostgreSQL's development files are missing: install postgresql-server-de
 endif
 include $(PGXS)
 
-HEADERS_ALL = $(wildcard src/*.h src/core/*.h src/index/*.h src/fingerprint/*.h src/joinfilter/*.h src/lookup/*.h)
+HEADERS_ALL = $(wildcard src/*.h src/core/*.h src/index/*.h src/fingerprint/*.h src/joinfilter/*.h src/lookup/*.h src/filterset/*.h)
 $(OBJS): $(HEADERS_ALL)
 bloomfilter.o: bloomfilter.control
 

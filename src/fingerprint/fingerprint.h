@@ -148,7 +148,7 @@ typedef struct FpEntry
 
 typedef struct FpMeta
 {
-	uint32		magic;
+	uint32		magic;			/* this and the version are at the same place in all versions */
 	uint32		version;
 	IndexKeyClass class;
 	uint32		level;

@@ -27,16 +27,12 @@
  * ----------------------------------------------------------------
  */
 
-/* Return a sentence on what is wrong with a metapage, or NULL. */
+/* Return a sentence on what is wrong with a metapage of this version, or NULL. */
 static const char *
 meta_problem(const FpMeta *meta, BlockNumber blocks)
 {
 	uint64		end = FP_META_BLOCK + 1;
 
-	if (meta->magic != FP_META_MAGIC)
-		return "It is not the metapage of a fingerprint index.";
-	if (meta->version != FP_VERSION)
-		return "Its version is not supported by this version of the extension.";
 	if (!index_key_class_is_known(&meta->class))
 		return "Its key class is unknown.";
 	if (meta->level > FP_MAX_LEVEL || meta->sweep >= FP_GROUP || meta->group >= UINT32_C(1) << meta->level)
@@ -59,13 +55,17 @@ void
 fp_check_meta(Relation index, Page page)
 {
 	const PageHeaderData *header = (const PageHeaderData *) page;
+	const FpMeta *meta = (const FpMeta *) ((char *) page + FP_META_OFFSET);
 	const char *problem;
 
+	if (meta->magic != FP_META_MAGIC)
+		index_damaged(index, FP_META_BLOCK, "It is not the metapage of a fingerprint index.");
+	index_version_check(index, meta->version, FP_VERSION);
 	/* generic WAL clears what is between them */
 	if (header->pd_lower != BLCKSZ || header->pd_upper != BLCKSZ)
 		problem = "It is not the metapage of a fingerprint index.";
 	else
-		problem = meta_problem((const FpMeta *) ((char *) page + FP_META_OFFSET), RelationGetNumberOfBlocks(index));
+		problem = meta_problem(meta, RelationGetNumberOfBlocks(index));
 	if (problem != NULL)
 		index_damaged(index, FP_META_BLOCK, problem);
 }

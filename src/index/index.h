@@ -96,7 +96,7 @@ bfindex_page_shape(const BfindexLayer *layer)
 
 typedef struct BfindexMeta
 {
-	uint32		magic;
+	uint32		magic;			/* this and the version are at the same place in all versions */
 	uint32		version;
 	double		fpp;			/* target, for all layers together */
 	uint16		layers;

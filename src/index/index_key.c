@@ -237,6 +237,21 @@ index_damaged(Relation index, BlockNumber block, const char *detail)
 			 errhint("REINDEX the index.")));
 }
 
+/*
+ * Raise an error if the version that is stored in a metapage is not the one that this library
+ * reads.  REINDEX does not read the old file, so it works with every version.
+ */
+void
+index_version_check(Relation index, uint32 stored, uint32 supported)
+{
+	if (stored != supported)
+		ereport(ERROR,
+				(errcode(ERRCODE_INDEX_CORRUPTED),
+				 errmsg("index \"%s\" has format version %u, which is not supported", RelationGetRelationName(index), stored),
+				 errdetail("The installed version of bloomfilter supports version %u.", supported),
+				 errhint("REINDEX the index, or install the version of bloomfilter that wrote it.")));
+}
+
 /* ----------------------------------------------------------------
  * Hashes
  * ----------------------------------------------------------------

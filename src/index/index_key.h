@@ -51,6 +51,7 @@ extern void index_key_class_set(IndexKeyClass *stored, const KeyType *type);
 extern bool index_key_class_is_known(const IndexKeyClass *stored);
 extern void index_key_class_check(Relation index, const IndexKeyClass *stored, BlockNumber block);
 extern void index_damaged(Relation index, BlockNumber block, const char *detail);
+extern void index_version_check(Relation index, uint32 stored, uint32 supported);
 
 /* Return the stored class; its name stays in the struct. */
 static inline KeyClass

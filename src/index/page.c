@@ -35,16 +35,12 @@
  * ----------------------------------------------------------------
  */
 
-/* Return a sentence on what is wrong with a metapage, or NULL. */
+/* Return a sentence on what is wrong with a metapage of this version, or NULL. */
 static const char *
 bfindex_meta_problem(const BfindexMeta *meta, BlockNumber blocks)
 {
 	uint64		next = BFINDEX_META_BLOCK + 1;
 
-	if (meta->magic != BFINDEX_META_MAGIC)
-		return "It is not the metapage of a bloomfilter index.";
-	if (meta->version != BFINDEX_VERSION)
-		return "Its version is not supported by this version of the extension.";
 	if (!(meta->fpp >= BFINDEX_MIN_FPP && meta->fpp <= BFINDEX_MAX_FPP))
 		return "Its false-positive probability is out of range.";
 	if (!index_key_class_is_known(&meta->class))
@@ -78,6 +74,9 @@ bfindex_read_meta(Relation index)
 	LockBuffer(buffer, BUFFER_LOCK_SHARE);
 	memcpy(&meta, (char *) BufferGetPage(buffer) + BFINDEX_META_OFFSET, sizeof(meta));
 	UnlockReleaseBuffer(buffer);
+	if (meta.magic != BFINDEX_META_MAGIC)
+		index_damaged(index, BFINDEX_META_BLOCK, "It is not the metapage of a bloomfilter index.");
+	index_version_check(index, meta.version, BFINDEX_VERSION);
 	problem = bfindex_meta_problem(&meta, RelationGetNumberOfBlocks(index));
 	if (problem != NULL)
 		index_damaged(index, BFINDEX_META_BLOCK, problem);
