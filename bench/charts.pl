@@ -44,7 +44,7 @@ sub chart_bytes
 	my @kinds = ([ 'bigint', 'hashint8extended(i, 1)' ], [ 'text of 16 characters', 'substr(md5(i::text), 1, 16)' ], [ 'URL of 80 characters', q{'https://www.example.com/' || md5(i::text) || '/' || substr(md5('p' || i), 1, 23)} ]);
 	my @made = (
 		[ 'bloom, 1%', '(bloom_stats(bloom_agg(k))).bytes' ], [ 'cuckoo, 1%', '(cuckoo_stats(cuckoo_agg(k))).bytes' ], [ 'bloomfilter index, 0.1%', 'USING bloomfilter (k)' ],
-		[ 'exact set (array)', 'pg_column_size(array_agg(k))' ], [ 'hash index', 'USING hash (k)' ], [ 'btree index', 'USING btree (k)' ]);
+		[ 'fingerprint index', 'USING fingerprint (k)' ], [ 'exact set (array)', 'pg_column_size(array_agg(k))' ], [ 'hash index', 'USING hash (k)' ], [ 'btree index', 'USING btree (k)' ]);
 
 	for my $made (@made)
 	{

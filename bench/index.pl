@@ -114,6 +114,7 @@ sub peers
 	return (
 		['no index', undef],
 		['bloomfilter', "USING bloomfilter (k) WITH (fpp = 0.01, capacity = $keys)"],
+		['fingerprint', 'USING fingerprint (k)'],
 		['btree', 'USING btree (k)'],
 		['hash', 'USING hash (k)'],
 		['contrib bloom', 'USING bloom (k)'],
@@ -287,16 +288,27 @@ sub built
 				  for $type eq 'text' ? ('64MB', '1GB') : '64MB';
 				declare('size', "$name, $type", 'bytes per key', $name eq 'bloomfilter' && $type eq 'text' ? (limit => 1.35) : ());
 			}
-			if ($name =~ /^(bloomfilter|btree|hash)/)
+			if ($name =~ /^(bloomfilter|fingerprint|btree|hash)/)
 			{
 				declare('misses', "$name, $type", 'ns CPU per key', $name ne 'btree' ? (peer => "btree, $type") : (), $filter ? (most => 0.2) : ());
 				declare('misses', "buffers: $name, $type", 'buffers per key', $filter ? (limit => 1.01) : ());
+			}
+			elsif ($how)
+			{
+				declare('misses', "buffers: $name, $type", 'buffers per key');
+				remark('misses', "buffers: $name, $type", 'of one lookup');
 			}
 			if ($type eq 'text')
 			{
 				declare('one miss', $name, 'us CPU', $filter ? (peer => 'btree') : ());
 				declare('one miss', "$name, without false positives", 'us CPU', peer => 'btree') if $filter;
 			}
+		}
+		if ($type eq 'text' && query(q{SELECT count(*) FROM pg_available_extensions WHERE name = 'hll'}))
+		{
+			query('CREATE EXTENSION IF NOT EXISTS hll');
+			declare('size', 'hll, which counts and finds nothing', 'bytes per set');
+			sample('size', 'hll, which counts and finds nothing', query('SELECT pg_column_size(hll_add_agg(hll_hash_text(k))) FROM keys_text'));
 		}
 		for my $round (1 .. $rounds)
 		{
@@ -317,7 +329,7 @@ sub built
 					sample('build', "$name, $type, 64MB", build($table{$type}, $how, '64MB') / 1e6);
 					sample('size', "$name, $type", query("SELECT pg_relation_size('built')") / $keys);
 				}
-				misses($type, $table{$type}, $name, $scan, $probes) if $name =~ /^(bloomfilter|btree|hash)/;
+				misses($type, $table{$type}, $name, $scan, $probes) if $name =~ /^(bloomfilter|fingerprint|btree|hash)/;
 				if ($type eq 'text')
 				{
 					my $whole = $name =~ /contrib|BRIN/;
@@ -325,6 +337,7 @@ sub built
 
 					my @keys = map { sprintf "'%016d'", $_ } 1 .. (!$how || $whole ? 3 : 1000);
 
+					sample('misses', "buffers: $name, $type", buffers('SET enable_seqscan = off', "SELECT * FROM $table{$type} WHERE k = $keys[0]")) if $whole;
 					one_miss($table{$type}, $name, $node, $whole ? 'SET enable_seqscan = off' : 'SELECT', @keys);
 					if ($name =~ /^bloomfilter/)
 					{

@@ -144,6 +144,7 @@ function allSizes() {
 	const bloom = bloomOf(n, fpp);
 	const cuckoo = cuckooOf(n, fpp);
 	const refusal = indexRefuses();
+	const fingerprint = sizes.fingerprintPlan(n);
 	const exact = sizes.exactBytes(n, key);
 
 	return [
@@ -154,10 +155,26 @@ function allSizes() {
 		refusal === null
 			? { series: 'index', name: 'filter index', what: 'a bloomfilter index, maintained by the server', bytes: sizes.indexPlan(n, fpp).bytes }
 			: { series: 'index', name: 'filter index', problem: refusal },
-		{ series: 'btree', name: 'btree', what: 'an index that also locates rows', bytes: sizes.btreeBytes(n, key) },
+		fingerprint.tooLarge
+			? { series: 'fingerprint', name: 'fingerprint index', problem: 'too many rows for an index' }
+			: { series: 'fingerprint', name: 'fingerprint index', what: 'finds rows by equality', bytes: fingerprint.bytes },
+		{ series: 'btree', name: 'btree', what: 'finds rows, in order; ranges', bytes: sizes.btreeBytes(n, key) },
 		{ series: 'exact', name: 'array', what: 'all keys, exact', bytes: exact,
 			problem: exact > 2 ** 30 ? 'too large: a value has at most 1 GB' : null },
 	];
+}
+
+/* How well the size of the fingerprint index is known */
+function fingerprintNote() {
+	const { least, most, dependsOnTable, tooLarge } = sizes.fingerprintPlan(wanted.n);
+
+	if (tooLarge)
+		return '';
+	return `A fingerprint index is computed for one row per key${dependsOnTable ? ' and 100 rows per page of the table' : ''}. ` +
+		(least === most ? 'CREATE INDEX makes exactly this size.'
+			: dependsOnTable ? `CREATE INDEX makes ${pretty(least)} to ${pretty(most)}, depending on the number of rows per page.`
+				: `CREATE INDEX makes ${whole.format(least)} to ${whole.format(most)} bytes: a few buckets can overflow.`) +
+		' An index that grew with its table takes 7.0 to 8.8 bytes per row.';
 }
 
 function times(factor) {
@@ -168,15 +185,17 @@ function showSizes() {
 	const rows = allSizes();
 	const largest = Math.max(...rows.map((row) => row.bytes ?? 0));
 	const bytesOf = (series) => rows.find((row) => row.series === series).bytes;
-	const compare = (series, name) => {
-		const factor = bytesOf(series) / bytesOf('bloom');
+	const compared = [['fingerprint', 'a fingerprint index'], ['btree', 'a btree'], ['exact', 'an array of the keys']]
+		.filter(([series]) => bytesOf(series) !== undefined)
+		.map(([series, name], i) => {
+			const factor = bytesOf(series) / bytesOf('bloom');
 
-		return `${name} takes ${factor > 0.95 && factor < 1.05 ? '' : `${times(factor)} `}as much`;
-	};
+			return `${name}${i === 0 ? ' takes' : ''} ${factor > 0.95 && factor < 1.05 ? '' : `${times(factor)} `}as much`;
+		});
 
 	element('answer').replaceChildren(
 		`A bloom filter for ${keysInWords(wanted.n)} ${rows[0].problem ? 'would take' : 'takes'} `, make('b', {}, pretty(bytesOf('bloom'))),
-		`; ${compare('btree', 'a btree')}, ${compare('exact', 'an array of the keys')}.`);
+		`; ${compared.slice(0, -1).join(', ')} and ${compared.at(-1)}.`);
 	element('sizes').replaceChildren(...rows.flatMap((row) => {
 		const head = make('th', { scope: 'row' }, make('b', {}, row.name), ' ');
 		const size = make('td', {}, row.bytes === undefined ? '–' : make('b', {}, pretty(row.bytes)));
@@ -198,6 +217,7 @@ function showSizes() {
 	const { shared } = cuckooOf(wanted.n, wanted.fpp);
 	element('shared').textContent = shared < 1 ? ''
 		: `A cuckoo filter takes another 9 bytes for each key that collides with another: about ${digits(shared, 2)} keys here.`;
+	element('fingerprint').textContent = fingerprintNote();
 	element('assumed').textContent = `A btree on ${sizes.KEYS[wanted.key].label} takes ${sizes.KEYS[wanted.key].btree} bytes per key: ` +
 		'measured with pg_relation_size on PostgreSQL 15, a million distinct keys, newly built. 1 kB is 1024 bytes.';
 }
@@ -323,14 +343,17 @@ function showSql() {
 	const bloom = bloomOf(n, fpp);
 	const cuckoo = cuckooOf(n, fpp);
 	const refusal = indexRefuses();
+	const fingerprint = sizes.fingerprintPlan(n);
 	const fixed = growing ? '' : ', growth => 0';
 	const agg = sizes.bloomPlan(n, fpp);
 	const kind = growing ? 'growing' : 'of fixed size';
 	const size = (plan, more = '') => plan.tooLarge ? `${TOO_LARGE}; ${SPLIT}` : pretty(plan.bytes) + more;
 	const full = ' when full';
 	const statements = [
-		{ id: 'sql-index', what: `Index: ${refusal ?? pretty(sizes.indexPlan(n, fpp).bytes)}`,
+		{ id: 'sql-index', what: `Filter index: ${refusal ?? pretty(sizes.indexPlan(n, fpp).bytes)}`,
 			sql: refusal === null ? `CREATE INDEX ON my_table USING bloomfilter (my_key) WITH (fpp = ${fpp}, capacity = ${n});` : null },
+		{ id: 'sql-fingerprint', what: `Index that finds rows: ${fingerprint.tooLarge ? 'too many rows' : pretty(fingerprint.bytes)}`,
+			sql: fingerprint.tooLarge ? null : 'CREATE INDEX ON my_table USING fingerprint (my_key);' },
 		{ id: 'sql-agg', what: `Bloom filter from a column: ${size(agg)}`,
 			sql: agg.tooLarge ? null : `SELECT bloom_agg(my_key, ${n}, ${fpp}) FROM my_table;` },
 		{ id: 'sql-bloom', what: `Empty bloom filter, ${kind}: ${size(bloom, full)}`,

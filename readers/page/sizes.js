@@ -2,11 +2,11 @@
  * sizes.js
  *		Sizes of filters, computed with the server's formulas.
  *
- * A port of src/core/geometry.c, growth.c, table.c, of the sizes in format.c and
- * of the first layer in src/index/layers.c.  Names are the same; the C files give the
- * reasons.  Both implementations use only + - * / on doubles, in the same order, so
- * the sizes are exactly equal.  readers/page/test.mjs compares them with bloom_plan,
- * cuckoo_plan and real indexes.
+ * A port of src/core/geometry.c, growth.c, table.c, of the sizes in format.c, of the
+ * first layer in src/index/layers.c and of choose_size in src/fingerprint/fp_build.c.
+ * Names are the same; the C files give the reasons.  Both implementations use only
+ * + - * / (and square roots) on doubles, in the same order, so the sizes are exactly
+ * equal.  readers/page/test.mjs compares them with bloom_plan, cuckoo_plan and real indexes.
  *
  * Numbers stay below 2^53: at most 2^40 keys, times 4 groups, times 1024.  So a
  * double replaces uint64_t, and division replaces shifts and masks.
@@ -306,6 +306,98 @@ export function indexPlan(capacity, fpp) {
 	const pages = Math.max(divideUp(capacity, pageKeys), 1);
 
 	return { bytes: (1 + pages) * PAGE_BYTES, hashes: probes };
+}
+
+/* ----------------------------------------------------------------
+ * Fingerprint index: src/fingerprint/fp_build.c
+ * ----------------------------------------------------------------
+ */
+
+const FP_GROUP = 4;
+const FP_MAX_LEVEL = 25;
+const FP_RESTS_OFFSET = 2768;
+const FP_NARROW_REST = 4;
+const FP_LARGEST_REST = 6;
+const FP_EXTEND_PAGES = 8;
+const FP_TAGS = 65536;
+const DEVIATIONS = 2.5;
+
+/* The number of bits of a number, as bits_of in fp_page.c */
+function bitsOf(number) {
+	let bits = 0;
+
+	for (; number >= 1; number = Math.floor(number / 2))
+		bits++;
+	return bits;
+}
+
+/* Entries that an empty page of a level has room for: fp_make_fit in fp_page.c, and fp_room */
+function fpCapacity(addressBits, level) {
+	const needed = Math.max(addressBits > 11 ? addressBits - 11 : 0, level + 2);
+	let rest = FP_NARROW_REST;
+
+	while (rest < FP_LARGEST_REST && 8 * rest < addressBits + needed - level)
+		rest++;
+	return Math.floor((PAGE_BYTES - FP_RESTS_OFFSET) / rest);
+}
+
+/* P(a normal variable is more than x standard deviations above its mean), to 1e-7 (Abramowitz and Stegun 26.2.17) */
+function normalTail(x) {
+	const t = 1 / (1 + 0.2316419 * x);
+
+	return Math.exp(-x * x / 2) / Math.sqrt(2 * Math.PI) * t *
+		(0.319381530 + t * (-0.356563782 + t * (1.781477937 + t * (-1.821255978 + t * 1.330274429))));
+}
+
+/* The index of near-unique keys for a table with this number of rows per page: choose_size */
+function fpBuilt(rows, rowsPerPage) {
+	const addressBits = bitsOf(Math.ceil(rows / rowsPerPage) - 1) + bitsOf(rowsPerPage);
+
+	for (let step = 0; step <= FP_GROUP * FP_MAX_LEVEL; step++) {
+		const level = Math.floor(step / FP_GROUP);
+		const capacity = fpCapacity(addressBits, level);
+		const root = (Math.sqrt(DEVIATIONS * DEVIATIONS + 4.0 * capacity) - DEVIATIONS) / 2;
+		const members = FP_GROUP + step % FP_GROUP;
+		const buckets = members * 2 ** level;
+
+		if (buckets * root * root >= rows) {
+			/* buckets with more entries than a page has room for; the tags divide a group unevenly */
+			const mean = rows / buckets;
+			const deviation = Math.sqrt(mean + mean * mean * (members - 1) / FP_TAGS);
+
+			return { pages: 1 + buckets, overflows: buckets * normalTail((capacity + 0.5 - mean) / deviation) };
+		}
+	}
+	return null;
+}
+
+/* Each bucket that overflows takes a page, and the file grows by eight of them at a time. */
+function fpBytes({ pages }, overflows) {
+	return (pages + FP_EXTEND_PAGES * Math.ceil(Math.max(Math.round(overflows), 0) / FP_EXTEND_PAGES)) * PAGE_BYTES;
+}
+
+/*
+ * CREATE INDEX ... USING fingerprint: the size of the file for a row per key and 100 rows per page of the
+ * table.  The size is known to the byte, `least` = `most`, unless buckets may overflow, or addresses
+ * may be so long that entries are wider, which depends on the rows per page of the table
+ * (`dependsOnTable`).  `tooLarge`: such an index would overflow.
+ */
+export function fingerprintPlan(rows) {
+	const typical = fpBuilt(rows, 100);
+	const others = [20, 31, 32, 63, 64, 100, 127, 128, 226].map((rowsPerPage) => fpBuilt(rows, rowsPerPage)).filter((built) => built !== null);
+
+	if (typical === null)
+		return { tooLarge: true };
+	/* the estimate of the number of overflows is not exact, so the range is generous */
+	const low = ({ overflows }) => overflows < 1e-3 ? 0 : 0.5 * overflows - 5 * Math.sqrt(overflows) - 1;
+	const high = ({ overflows }) => overflows < 1e-3 ? 0 : 2 * overflows + 5 * Math.sqrt(overflows) + 1;
+	return {
+		bytes: fpBytes(typical, typical.overflows),
+		least: Math.min(...others.map((built) => fpBytes(built, low(built)))),
+		most: Math.max(...others.map((built) => fpBytes(built, high(built)))),
+		dependsOnTable: others.some(({ pages }) => pages !== typical.pages),
+		tooLarge: false,
+	};
 }
 
 /* ----------------------------------------------------------------

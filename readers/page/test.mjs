@@ -48,13 +48,25 @@ function testFormulas() {
 		assert.deepEqual([sizes.bloomGrowing(n, fpp).bytes, 1], [bytes, layers], `bloom_new(${n}, ${fpp})`);
 	for (const { n, fpp, bytes } of expectedOf('index'))
 		assert.equal(sizes.indexPlan(n, fpp).bytes, bytes, `an index for ${n} keys, fpp ${fpp}`);
+	let exactly = 0;
+	for (const { n, bytes } of expectedOf('fingerprint')) {
+		const { least, most } = sizes.fingerprintPlan(n);
+
+		assert.ok(least <= bytes && bytes <= most, `fingerprint index of ${n} keys: ${least} to ${most} bytes, built ${bytes}`);
+		assert.ok(most - least <= Math.max(16 * 8192, bytes / 50), `fingerprint index of ${n} keys: ${least} to ${most} bytes`);
+		exactly += least === most;
+	}
+	assert.ok(exactly >= 5 && exactly < expectedOf('fingerprint').length);
+	/* entries of large tables are wider; an index has a largest size */
+	assert.ok(sizes.fingerprintPlan(1e8).most < 7e8 && sizes.fingerprintPlan(1e10).bytes > 8e10);
+	assert.deepEqual([sizes.fingerprintPlan(1e11).tooLarge, sizes.fingerprintPlan(2 ** 40).tooLarge], [false, true]);
 	for (const { n, key, exact, btree } of expectedOf('exact')) {
 		if (exact !== null)
 			assert.equal(sizes.exactBytes(n, key), exact, `array of ${n} keys, ${key}`);
 		/* measured: within 1% or a page */
 		assert.ok(Math.abs(sizes.btreeBytes(n, key) - btree) <= Math.max(8192, btree / 100), `btree on ${n} keys, ${key}: ${sizes.btreeBytes(n, key)}, measured ${btree}`);
 	}
-	console.log(`${plans.length * 3} plans, ${expectedOf('growing').length} growing filters and ${expectedOf('index').length} indexes have exactly the sizes that the page computes`);
+	console.log(`${plans.length * 3} plans, ${expectedOf('growing').length} growing filters and ${expectedOf('index').length} indexes have exactly the sizes that the page computes, ${expectedOf('fingerprint').length} fingerprint indexes the size or range`);
 }
 
 /* ----------------------------------------------------------------
@@ -222,8 +234,14 @@ async function testSql(page) {
 				assert.equal(Number(psql(`SELECT bytes FROM (${(await textOf(page, '#sql-agg pre')).replace(/;$/, '')}) x(f), bloom_stats(f)`)), bloom, `bloom_agg, ${fpp}`);
 		}
 	}
+	const { fingerprint } = await shown(page);
+	const built = Number(psql(`BEGIN; ${(await textOf(page, '#sql-fingerprint pre')).replace('INDEX ON', 'INDEX pasted ON')} SELECT pg_relation_size('pasted'); ROLLBACK`));
+	const { least, most } = sizes.fingerprintPlan(20000);
+	assert.ok(built >= least && built <= most && fingerprint >= least && fingerprint <= most, `fingerprint index: ${built}, the page shows ${fingerprint}`);
+	assert.match(await textOf(page, '#fingerprint'), least === most ? /exactly this size/ : new RegExp(`${least.toLocaleString('en-US')} to ${most.toLocaleString('en-US')} bytes`));
+
 	/* copied by the button, pasted into a field */
-	for (const id of ['index', 'agg', 'bloom', 'cuckoo']) {
+	for (const id of ['index', 'fingerprint', 'agg', 'bloom', 'cuckoo']) {
 		await page.locator(`#sql-${id} button`).click();
 		await page.locator(`#sql-${id} button`, { hasText: 'Copied' }).waitFor();
 		await page.locator('#clear').click();		/* puts the cursor into the field */
@@ -416,7 +434,7 @@ async function testKeyboard(page) {
 		assert.ok(outlined, `${name} shows that it has the focus`);
 	}
 	assert.deepEqual(seen, ['n', 'n-slide', 'fpp', 'fpp-slide', 'key', 'growing',
-		...['index', 'agg', 'bloom', 'cuckoo'].flatMap((id) => [`sql-${id} button`, `sql-${id} pre`]),
+		...['index', 'fingerprint', 'agg', 'bloom', 'cuckoo'].flatMap((id) => [`sql-${id} button`, `sql-${id} pre`]),
 		'filter', 'file', 'example', 'clear', 'type', 'keys', 'opened div', 'export summary']);
 	await page.locator('summary').focus();
 	await page.keyboard.press('Enter');

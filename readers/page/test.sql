@@ -48,6 +48,18 @@ SELECT jsonb_build_object('test', 'index', 'n', n, 'fpp', fpp, 'bytes', index_by
 FROM (VALUES (1), (700), (1000), (54321), (1000000), (3000000)) a(n),
 	(VALUES (0.5), (0.2), (0.0316), (0.01), (0.001), (0.0001)) b(fpp);
 
+-- fingerprint indexes of near-unique keys, where the number of buckets changes and in between
+CREATE FUNCTION fingerprint_bytes(n bigint) RETURNS bigint LANGUAGE plpgsql AS $$
+BEGIN
+	EXECUTE format('CREATE TABLE measured AS SELECT md5(n::text)::uuid AS key FROM generate_series(1, %s) n', n);
+	CREATE INDEX measured_key ON measured USING fingerprint (key);
+	n := pg_relation_size('measured_key');
+	DROP TABLE measured;
+	RETURN n;
+END $$;
+SELECT jsonb_build_object('test', 'fingerprint', 'n', n, 'bytes', fingerprint_bytes(n))
+FROM unnest('{1,1000,5000,5067,5068,6000,10000,20000,50000,70000,100000,120000,162000,200000,300000,324000,330000,500000,1000000}'::bigint[]) n;
+
 CREATE FUNCTION exact_bytes(n bigint, type text, key text) RETURNS jsonb LANGUAGE plpgsql AS $$
 DECLARE
 	exact bigint;
