@@ -249,6 +249,25 @@ SELECT bloom_set_create('pg_temp.mine', 100);
 SELECT bloom_set_add('mine', 'x'), bloom_set_add('mine', 'x');
 CREATE TEMP VIEW v AS SELECT * FROM mine;
 SELECT bloom_set_add('v', 'x');
+-- with the default of a set, a view and a partitioned table are one
+SELECT 'ALTER VIEW v ALTER filter SET DEFAULT ' || pg_get_expr(adbin, adrelid) FROM pg_attrdef WHERE adrelid = 'mine'::regclass \gexec
+SELECT bloom_set_add('v', 'x'), bloom_set_add('v', 'y'), bloom_set_add('v', 'y');
+SELECT bloom_set_contains('mine', 'y');
+CREATE TABLE parted (LIKE mine INCLUDING DEFAULTS, PRIMARY KEY (slot)) PARTITION BY HASH (slot);
+CREATE TABLE parted_0 PARTITION OF parted FOR VALUES WITH (MODULUS 2, REMAINDER 0);
+CREATE TABLE parted_1 PARTITION OF parted FOR VALUES WITH (MODULUS 2, REMAINDER 1);
+SELECT bloom_set_reset('parted');
+SELECT cardinality(bloom_set_add_all('parted', array_agg('key ' || n))) > 95 AS new FROM generate_series(1, 100) n;
+SELECT count(*) FROM generate_series(1, 100) n WHERE NOT bloom_set_contains('parted', 'key ' || n);
+-- rows of a child are rows of its parent
+CREATE TEMP TABLE child () INHERITS (mine);
+INSERT INTO child SELECT slot, filter FROM ONLY mine WHERE slot = bloom_hash('x') & 1023;
+SELECT bloom_set_contains('mine', 'x');
+SELECT bloom_set_add('mine', 'x');
+DROP TABLE child, parted;
+-- ANALYZE makes no statistics of filters, which would take long
+ANALYZE mine;
+SELECT attname FROM pg_stats WHERE tablename = 'mine';
 
 --
 -- Expiry.  The step of a slot is set back instead of waiting.
