@@ -66,6 +66,10 @@ SELECT bloom_set_create('days', 10, key_type => 'weekday');
 SELECT bloom_set_add('days', 'Monday'::weekday), bloom_set_contains('days', 'Monday'::weekday), bloom_set_contains('days', 'Tuesday'::weekday);
 SELECT bloom_set_add('days', 'Monday');
 SELECT bloom_set_create('records', 10, key_type => 'record');
+SELECT bloom_set_create('none', 10, key_type => 0);
+-- arrays where keys were meant
+SELECT bloom_set_add('seen', ARRAY['a', 'b']);
+SELECT bloom_set_contains('numbers', ARRAY[1]);
 
 --
 -- Parameters
@@ -160,6 +164,19 @@ ALTER TABLE named RENAME filter TO other;
 SELECT bloom_set_contains('named', 'x');
 ALTER TABLE named RENAME other TO filter;
 SELECT bloom_set_contains('named', 'x');
+-- columns whose values would be misread
+ALTER TABLE named ALTER slot TYPE numeric;
+SELECT bloom_set_contains_each('named', '{x}');
+ALTER TABLE named ALTER slot TYPE integer;
+SELECT bloom_set_contains_each('named', '{x}');
+ALTER TABLE named RENAME slot TO n;
+SELECT bloom_set_contains('named', 'x');
+ALTER TABLE named RENAME n TO slot;
+SELECT bloom_set_create('turning', 100, expiry => '1 day');
+SELECT bloom_set_add('turning', 'x');
+ALTER TABLE turning ALTER turn TYPE numeric;
+SELECT bloom_set_contains('turning', 'x');
+DROP TABLE turning;
 ALTER TABLE named ALTER filter DROP DEFAULT;
 SELECT bloom_set_contains('named', 'x');
 ALTER TABLE named ALTER filter SET DEFAULT bloom_new(100);
@@ -241,7 +258,29 @@ SELECT bloom_set_contains('shared', 'z'), bloom_set_contains('shared', 'by the t
 CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
 CREATE TRIGGER r BEFORE UPDATE ON shared FOR EACH ROW EXECUTE FUNCTION refuse();
 SELECT bloom_set_add('shared', 'refused');
-DROP TABLE shared;
+-- the second time, its row is locked: once more is enough
+CREATE OR REPLACE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE NOTICE ''refused''; RETURN NULL; END';
+SELECT bloom_set_add('shared', 'refused');
+-- a trigger that stores something else: not without the key, which would be new again
+CREATE OR REPLACE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN NEW.filter = OLD.filter; RETURN NEW; END';
+SELECT bloom_set_add('shared', 'refused');
+SELECT bloom_set_add_all('shared', '{refused,refused too}');
+CREATE OR REPLACE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN NEW.filter = bloom_add(NEW.filter, ''more''::text); RETURN NEW; END';
+SELECT bloom_set_add('shared', 'not refused'), bloom_set_add('shared', 'not refused');
+DROP TRIGGER r ON shared;
+-- rules: beside the UPDATE, instead of it, and when they are gone
+CREATE TABLE changes (n integer, filter bloom);
+CREATE RULE also AS ON UPDATE TO shared DO ALSO INSERT INTO changes VALUES (1);
+SELECT bloom_set_add('shared', 'also');
+CREATE RULE nothing AS ON UPDATE TO shared DO INSTEAD NOTHING;
+SELECT bloom_set_add('shared', 'nothing');
+DROP RULE nothing ON shared;
+SELECT bloom_set_add('shared', 'nothing'), bloom_set_contains('shared', 'also');
+CREATE RULE another AS ON UPDATE TO shared DO INSTEAD INSERT INTO changes VALUES (2) RETURNING *;
+SELECT bloom_set_add('shared', 'another');
+DROP RULE another ON shared;
+SELECT bloom_set_add('shared', 'another'), bloom_set_add('shared', 'another');
+DROP TABLE shared, changes;
 DROP ROLE bf_reader, bf_writer;
 
 -- a temporary set, a view over one, a partitioned table
