@@ -227,7 +227,7 @@ typedef struct SetGroups
 } SetGroups;
 
 static int
-compare_slots(const void *a, const void *b)
+compare_slots(const void *a, const void *b, void *arg)
 {
 	const SetKey *x = a;
 	const SetKey *y = b;
@@ -249,7 +249,7 @@ group_keys(const FilterSet *set, const KeyArray *keys)
 	groups.group = MemoryContextAllocHuge(CurrentMemoryContext, sizeof(SetGroup) * Min(keys->n, set->slots));
 	for (Size i = 0; i < keys->n; i++)
 		sorted[i] = (SetKey) {set_slot_number(set, keys->hashes[i]), i};
-	qsort(sorted, keys->n, sizeof(SetKey), compare_slots);
+	qsort_interruptible(sorted, keys->n, sizeof(SetKey), compare_slots, NULL);
 	for (Size i = 0; i < keys->n; i++)
 	{
 		if (i == 0 || sorted[i].slot != sorted[i - 1].slot)
