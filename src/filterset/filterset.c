@@ -83,7 +83,8 @@ lock_slot(FilterSet *set, uint32 slot)
 	filter_set_run(set, SET_LOCK, &value, false);
 	if (SPI_processed == 0)
 	{
-		read_slot(set, slot, false);	/* which fails if it was deleted meanwhile */
+		/* this fails if the row was deleted meanwhile */
+		read_slot(set, slot, false);
 		refuse_slot(set, slot);
 	}
 	if (SPI_processed != 1)
@@ -102,7 +103,7 @@ check_stored(const FilterSet *set, uint32 number, int64 now, const KeyClass *cla
 	bool	   *found = palloc(n);
 
 	set_slot_contains(set, &slot, now, class, hashes, n, found);
-	if (memchr(found, false, n) != NULL)
+	if (memchr(found, 0, n) != NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_TRIGGERED_DATA_CHANGE_VIOLATION),
 				 errmsg("slot %u of filter set \"%s\" lacks a key that was added", number, get_rel_name(set->relation)),

@@ -226,7 +226,7 @@ bloom_set_create(PG_FUNCTION_ARGS)
 	/* by its schema: a temporary table of the same name would be found first */
 	relation = get_relname_relid(name->relname, namespace);
 	fill_slots(filter_set(relation, fcinfo->flinfo->fn_oid));
-	/* statistics of filters are of no use, and row versions cannot be removed while ANALYZE makes them */
+	/* ANALYZE would compare filters for long, and keep row versions meanwhile */
 	run_command(psprintf("ALTER TABLE %s SET (fillfactor = %d), ALTER %s SET STATISTICS 0", table, FILLFACTOR,
 						 expiry == NULL ? "filter" : "filters"), SPI_OK_UTILITY);
 	SPI_finish();
