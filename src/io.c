@@ -132,16 +132,33 @@ SQL_FUNCTION(cuckoo_from_bytea, filter_from_bytea(fcinfo, BF_KIND_CUCKOO));
  * ----------------------------------------------------------------
  */
 
-/* Filters are equal if their bytes are.  Most that differ have different sizes. */
+/* The first n bytes of a filter, or all of them if n is negative; a copy only if it is not stored inline. */
+static struct varlena *
+filter_bytes(Datum filter, int32 n)
+{
+	if (VARATT_IS_EXTERNAL(DatumGetPointer(filter)) || VARATT_IS_COMPRESSED(DatumGetPointer(filter)))
+		return PG_DETOAST_DATUM_SLICE(filter, 0, n);
+	return (struct varlena *) DatumGetPointer(filter);
+}
+
+/*
+ * Filters are equal if their bytes are.  Most that differ have different sizes.  ANALYZE compares
+ * each row with up to 200 others in one memory context, so copies are freed.
+ */
 static bool
 filter_equal(Datum a, Datum b)
 {
 	bool		same_size = toast_raw_datum_size(a) == toast_raw_datum_size(b);
 	int32		looked_at = same_size ? -1 : BF_HEADER_BYTES;
-	struct varlena *left = value_finished(PG_DETOAST_DATUM_SLICE(a, 0, looked_at));
-	struct varlena *right = value_finished(PG_DETOAST_DATUM_SLICE(b, 0, looked_at));
+	struct varlena *left = value_finished(filter_bytes(a, looked_at));
+	struct varlena *right = value_finished(filter_bytes(b, looked_at));
+	bool		equal = same_size && memcmp(VARDATA_ANY(left), VARDATA_ANY(right), VARSIZE_ANY_EXHDR(left)) == 0;
 
-	return same_size && memcmp(VARDATA_ANY(left), VARDATA_ANY(right), VARSIZE_ANY_EXHDR(left)) == 0;
+	if (left != (struct varlena *) DatumGetPointer(a))
+		pfree(left);
+	if (right != (struct varlena *) DatumGetPointer(b))
+		pfree(right);
+	return equal;
 }
 
 SQL_FUNCTION(filter_eq, BoolGetDatum(filter_equal(PG_GETARG_DATUM(0), PG_GETARG_DATUM(1))));

@@ -49,8 +49,8 @@ cast_for_class(const KeyClass *class)
 }
 
 /* Are keys of this class arrays?  The name of a type that ends in "[]" is quoted. */
-static bool
-class_is_array(const KeyClass *class)
+bool
+key_class_is_array(const KeyClass *class)
 {
 	return class->code == BF_CLASS_NAMED && class->name_length >= 2 &&
 		memcmp(class->name + class->name_length - 2, "[]", 2) == 0;
@@ -78,7 +78,7 @@ key_class_compare(const KeyClass *filter, const KeyClass *key)
 			 errmsg("key of class %s does not fit a filter of class %s",
 					key_class_label(key), key_class_label(&class)),
 			 errdetail("The class of a filter is that of its first key."),
-			 class_is_array(key) && !class_is_array(&class) ?
+			 key_class_is_array(key) && !key_class_is_array(&class) ?
 			 errhint("If each element is a key, use the function whose name ends in _any, _all or _each.") :
 			 class.code == BF_CLASS_TEXT && key->code == BF_CLASS_NAMED ?
 			 errhint("Convert the key to the form that the filter was built from, for example key::text or lower(key::text).") :

@@ -2,10 +2,9 @@
  * filterset.c
  *		bloom_set_add, bloom_set_add_all, bloom_set_contains, bloom_set_contains_each
  *
- * A slot is read without a lock, and written only if its row has not changed since.  If
- * another session has changed it, the UPDATE has waited for that session and now holds
- * the row, so the slot is read again and its keys are tested again.  Therefore no key is
- * new to two sessions.
+ * A slot is read without a lock, and written only if its row is still the one that was
+ * read.  Otherwise another session has changed it: the row is locked and read, and its
+ * keys are tested again.  Therefore no key is new to two sessions.
  *
  * A call changes slots in ascending order, so two calls cannot deadlock.  Transactions
  * with several calls can.
@@ -31,6 +30,8 @@ check_key_class(const FilterSet *set, const KeyClass *class)
 				(errcode(ERRCODE_DATATYPE_MISMATCH),
 				 errmsg("key of class %s does not fit filter set \"%s\" of class %s", key_class_label(class),
 						get_rel_name(set->relation), key_class_label(expected)),
+				 key_class_is_array(class) && !key_class_is_array(expected) ?
+				 errhint("If each element is a key, use bloom_set_add_all() or bloom_set_contains_each().") :
 				 errhint("Cast the key, or create a filter set of another key_type.")));
 }
 
@@ -62,27 +63,72 @@ read_slot(FilterSet *set, uint32 slot, bool read_only)
 	return set_slot_of_row(set, SPI_tuptable->vals[0], SPI_tuptable->tupdesc);
 }
 
-/*
- * The number of times that a slot is read again.  Once is enough after the UPDATE has
- * waited for another session; without waiting, other sessions can be faster a few times.
- */
-#define MAX_ATTEMPTS	100
+/* Raise the error for a slot that can be read, but not written. */
+static void
+refuse_slot(const FilterSet *set, uint32 slot)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("slot %u of filter set \"%s\" could not be updated", slot, get_rel_name(set->relation)),
+			 errdetail("A trigger, a rule or a row-level security policy prevents it."),
+			 errhint("Adding a key updates the row of its slot, which the caller must be able to do.")));
+}
 
-/* Add those of n keys that a slot lacks, given its contents.  found[] is set for those it has. */
+/* Lock a slot against changes, and read it. */
+static SetSlot
+lock_slot(FilterSet *set, uint32 slot)
+{
+	Datum		value = Int32GetDatum((int32) slot);
+
+	filter_set_run(set, SET_LOCK, &value, false);
+	if (SPI_processed == 0)
+	{
+		/* this fails if the row was deleted meanwhile */
+		read_slot(set, slot, false);
+		refuse_slot(set, slot);
+	}
+	if (SPI_processed != 1)
+		refuse_row_count(set, slot, SPI_processed);
+	return set_slot_of_row(set, SPI_tuptable->vals[0], SPI_tuptable->tupdesc);
+}
+
+/*
+ * A slot was written.  Raise an error if a trigger has stored something else that lacks
+ * some of the keys: they would be new again.
+ */
+static void
+check_stored(const FilterSet *set, uint32 number, int64 now, const KeyClass *class, const uint64 *hashes, Size n)
+{
+	SetSlot		slot = set_slot_of_row(set, SPI_tuptable->vals[0], SPI_tuptable->tupdesc);
+	bool	   *found = palloc(n);
+
+	set_slot_contains(set, &slot, now, class, hashes, n, found);
+	if (memchr(found, 0, n) != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_TRIGGERED_DATA_CHANGE_VIOLATION),
+				 errmsg("slot %u of filter set \"%s\" lacks a key that was added", number, get_rel_name(set->relation)),
+				 errdetail("A trigger has changed the row that was to be stored."),
+				 errhint("Triggers of a filter set must not remove keys from NEW.")));
+}
+
+/*
+ * Add those of n keys that a slot lacks, given its contents.  found[] is set for those it has.
+ *
+ * If another session has changed the slot, it is locked, and read and written again.
+ */
 static void
 add_to_slot(FilterSet *set, uint32 number, SetSlot slot, const KeyClass *class, const uint64 *hashes, Size n, bool *found)
 {
 	int64		now = set_current_step(set);
 	uint64	   *fresh = palloc(sizeof(uint64) * n);
 
-	for (int attempt = 0; attempt < MAX_ATTEMPTS; attempt++)
+	for (int attempt = 0; attempt < 2; attempt++)
 	{
 		Datum		values[5];
 		Size		lacking = 0;
 
-		CHECK_FOR_INTERRUPTS();
 		if (attempt > 0)
-			slot = read_slot(set, number, false);
+			slot = lock_slot(set, number);
 		set_slot_contains(set, &slot, now, class, hashes, n, found);
 		for (Size i = 0; i < n; i++)
 		{
@@ -98,15 +144,15 @@ add_to_slot(FilterSet *set, uint32 number, SetSlot slot, const KeyClass *class, 
 		values[3] = slot.stored[1];
 		values[4] = Int64GetDatum(slot.turn);
 		filter_set_run(set, SET_WRITE, values, false);
-		if (SPI_processed == 1)
-			return;
 		if (SPI_processed > 1)
 			refuse_row_count(set, number, SPI_processed);
+		if (SPI_processed == 1)
+		{
+			check_stored(set, number, now, class, fresh, lacking);
+			return;
+		}
 	}
-	ereport(ERROR,
-			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-			 errmsg("slot %u of filter set \"%s\" could not be updated", number, get_rel_name(set->relation)),
-			 errdetail("A trigger or a row-level security policy prevents it.")));
+	refuse_slot(set, number);
 }
 
 /* ----------------------------------------------------------------
@@ -182,7 +228,7 @@ typedef struct SetGroups
 } SetGroups;
 
 static int
-compare_slots(const void *a, const void *b)
+compare_slots(const void *a, const void *b, void *arg)
 {
 	const SetKey *x = a;
 	const SetKey *y = b;
@@ -204,7 +250,7 @@ group_keys(const FilterSet *set, const KeyArray *keys)
 	groups.group = MemoryContextAllocHuge(CurrentMemoryContext, sizeof(SetGroup) * Min(keys->n, set->slots));
 	for (Size i = 0; i < keys->n; i++)
 		sorted[i] = (SetKey) {set_slot_number(set, keys->hashes[i]), i};
-	qsort(sorted, keys->n, sizeof(SetKey), compare_slots);
+	qsort_interruptible(sorted, keys->n, sizeof(SetKey), compare_slots, NULL);
 	for (Size i = 0; i < keys->n; i++)
 	{
 		if (i == 0 || sorted[i].slot != sorted[i - 1].slot)

@@ -44,6 +44,7 @@
 typedef enum SetStatement
 {
 	SET_READ,					/* the row of a slot */
+	SET_LOCK,					/* the same, locked against changes */
 	SET_READ_MANY,				/* the rows of some slots */
 	SET_WRITE,					/* the row of a slot, unless it was changed */
 	SET_STATEMENTS

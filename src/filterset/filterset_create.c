@@ -20,6 +20,7 @@
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/regproc.h"
+#include "utils/syscache.h"
 #include "utils/varlena.h"
 
 #include "../builder.h"
@@ -105,6 +106,11 @@ empty_filter(SetSize size, Oid key_typid)
 	bf_mutable	filter;
 	KeyType    *type;
 
+	if (!SearchSysCacheExists1(TYPEOID, ObjectIdGetDatum(key_typid)))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_OBJECT),
+				 errmsg("type with OID %u does not exist", key_typid),
+				 errhint("Specify the name of a type, for example key_type => 'integer'.")));
 	if (getBaseType(key_typid) == RECORDOID)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
@@ -123,6 +129,12 @@ run_command(const char *command, int expected)
 
 	if (result != expected)
 		elog(ERROR, "SPI_execute failed: %s", SPI_result_code_string(result));
+}
+
+static char *
+interval_text(Interval *interval)
+{
+	return DatumGetCString(DirectFunctionCall1(interval_out, PointerGetDatum(interval)));
 }
 
 /* Insert the missing slots and empty the others. */
@@ -156,7 +168,8 @@ bloom_set_create(PG_FUNCTION_ARGS)
 		if (PG_ARGISNULL(i))
 			ereport(ERROR,
 					(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-					 errmsg("%s must not be null", names[i])));
+					 errmsg("%s must not be null", names[i]),
+					 errhint("Omit fpp and key_type to use their defaults; a name and a capacity are needed.")));
 	}
 	value_check_capacity(PG_GETARG_INT64(1));
 	value_check_fpp(PG_GETARG_FLOAT8(2));
@@ -166,23 +179,29 @@ bloom_set_create(PG_FUNCTION_ARGS)
 		if (steps < 1 || steps > SET_MAX_STEPS)
 			ereport(ERROR,
 					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 errmsg("steps must be between 1 and %d", SET_MAX_STEPS)));
+					 errmsg("steps must be between 1 and %d", SET_MAX_STEPS),
+					 errdetail("The specified value is %d.", steps),
+					 errhint("A key is reported for at most 1/steps of the expiry longer than the expiry.")));
 		if (set_step_length(expiry, steps) == 0)
 			ereport(ERROR,
 					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 errmsg("expiry must be positive and at most 292000 years")));
+					 errmsg("expiry must be positive and at most 290000 years"),
+					 errdetail("The specified value is %s.", interval_text(expiry)),
+					 errhint("Specify for how long a key is reported, such as interval '7 days'.")));
 	}
 	else if (!PG_ARGISNULL(5))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("steps cannot be specified without an expiry")));
+				 errmsg("steps cannot be specified without an expiry"),
+				 errhint("Specify the expiry as well, such as expiry => interval '7 days'.")));
 	size = choose_size(PG_GETARG_INT64(1), PG_GETARG_FLOAT8(2), steps);
 
 	name = makeRangeVarFromNameList(textToQualifiedNameList(PG_GETARG_TEXT_PP(0)));
 	if (name->catalogname != NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_NAME),
-				 errmsg("name of a filter set must not include a database")));
+				 errmsg("name of a filter set must not include a database"),
+				 errhint("Specify a name, or a schema and a name: the set is created in the current database.")));
 	namespace = RangeVarGetCreationNamespace(name);
 	table = quote_qualified_identifier(get_namespace_name(namespace), name->relname);
 	empty = DatumGetCString(DirectFunctionCall1(filter_out, PointerGetDatum(empty_filter(size, PG_GETARG_OID(3)))));
@@ -197,7 +216,7 @@ bloom_set_create(PG_FUNCTION_ARGS)
 					 size.slots, PG_GETARG_INT64(1), empty, schema);
 	if (expiry != NULL)
 		appendStringInfo(&query, ", '%s'::pg_catalog.interval, %d), turn pg_catalog.int8 NOT NULL DEFAULT 0",
-						 DatumGetCString(DirectFunctionCall1(interval_out, PointerGetDatum(expiry))), steps);
+						 interval_text(expiry), steps);
 	else
 		appendStringInfoChar(&query, ')');
 	appendStringInfo(&query, ") WITH (fillfactor = %d, toast_tuple_target = 8160)", EMPTY_FILLFACTOR);
@@ -207,7 +226,9 @@ bloom_set_create(PG_FUNCTION_ARGS)
 	/* by its schema: a temporary table of the same name would be found first */
 	relation = get_relname_relid(name->relname, namespace);
 	fill_slots(filter_set(relation, fcinfo->flinfo->fn_oid));
-	run_command(psprintf("ALTER TABLE %s SET (fillfactor = %d)", table, FILLFACTOR), SPI_OK_UTILITY);
+	/* ANALYZE would compare filters for long, and keep row versions meanwhile */
+	run_command(psprintf("ALTER TABLE %s SET (fillfactor = %d), ALTER %s SET STATISTICS 0", table, FILLFACTOR,
+						 expiry == NULL ? "filter" : "filters"), SPI_OK_UTILITY);
 	SPI_finish();
 	PG_RETURN_OID(relation);
 }

@@ -41,6 +41,9 @@ typedef struct KnownSet
 
 static HTAB *known_sets = NULL;
 
+/* Counts invalidations, to notice those that arrive while a definition is read. */
+static uint64 invalidations = 0;
+
 /* Definitions to be freed at the end of the transaction, linked by FilterSet.next. */
 static FilterSet *replaced_sets = NULL;
 
@@ -50,6 +53,7 @@ forget_all(void)
 	HASH_SEQ_STATUS status;
 	KnownSet   *known;
 
+	invalidations++;
 	hash_seq_init(&status, known_sets);
 	while ((known = hash_seq_search(&status)) != NULL)
 		known->valid = false;
@@ -65,6 +69,7 @@ forget_relation(Datum arg, Oid relation)
 		forget_all();
 		return;
 	}
+	invalidations++;
 	known = hash_search(known_sets, &relation, HASH_FIND, NULL);
 	if (known != NULL)
 		known->valid = false;
@@ -255,6 +260,29 @@ same_definition(const FilterSet *a, const FilterSet *b)
 		strcmp(a->schema, b->schema) == 0 && strcmp(a->table, b->table) == 0;
 }
 
+/*
+ * Raise an error unless a set has the column of this type.  The values of another type would be
+ * read as if they were of this one.
+ */
+static void
+check_column(Relation relation, const char *column, Oid type)
+{
+	AttrNumber	attribute = get_attnum(RelationGetRelid(relation), column);
+
+	if (attribute == InvalidAttrNumber)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_COLUMN),
+				 errmsg("filter set \"%s\" has no column \"%s\"", RelationGetRelationName(relation), column),
+				 errhint("Restore the column, which is of type %s, or create another filter set.", format_type_be(type))));
+	if (TupleDescAttr(RelationGetDescr(relation), attribute - 1)->atttypid != type)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATATYPE_MISMATCH),
+				 errmsg("column \"%s\" of filter set \"%s\" is of type %s", column, RelationGetRelationName(relation),
+						format_type_be(TupleDescAttr(RelationGetDescr(relation), attribute - 1)->atttypid)),
+				 errdetail("The functions of filter sets expect %s.", format_type_be(type)),
+				 errhint("Restore the type with ALTER TABLE.")));
+}
+
 /* Read the definition of a set into a memory context of its own. */
 static FilterSet *
 load_set(Oid relid, Oid schema)
@@ -269,7 +297,8 @@ load_set(Oid relid, Oid schema)
 	if (relation == NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_TABLE),
-				 errmsg("relation with OID %u does not exist", relid)));
+				 errmsg("relation with OID %u does not exist", relid),
+				 errhint("A filter set is a table that bloom_set_create() made.")));
 	context = AllocSetContextCreate(CurrentMemoryContext, "filter set", ALLOCSET_SMALL_SIZES);
 	old = MemoryContextSwitchTo(context);
 	set = palloc0(sizeof(FilterSet));
@@ -280,6 +309,9 @@ load_set(Oid relid, Oid schema)
 				 errmsg("\"%s\" is not a filter set", RelationGetRelationName(relation)),
 				 errhint("A filter set is a table that bloom_set_create() made.")));
 	MemoryContextSwitchTo(old);
+	check_column(relation, "slot", INT4OID);
+	if (set->step != 0)
+		check_column(relation, "turn", INT8OID);
 	relation_close(relation, NoLock);
 	return set;
 }
@@ -293,6 +325,7 @@ filter_set(Oid relation, Oid caller)
 {
 	KnownSet   *known;
 	FilterSet  *set;
+	uint64		before;
 	bool		found;
 
 	LockRelationOid(relation, AccessShareLock);
@@ -312,6 +345,7 @@ filter_set(Oid relation, Oid caller)
 		return known->set;
 
 	forget_dropped_sets();
+	before = invalidations;
 	set = load_set(relation, get_func_namespace(caller));
 	known = hash_search(known_sets, &relation, HASH_ENTER, &found);
 	if (found && same_definition(known->set, set))
@@ -323,7 +357,7 @@ filter_set(Oid relation, Oid caller)
 			replace_set(known->set);
 		known->set = set;
 	}
-	known->valid = true;
+	known->valid = invalidations == before;
 	return known->set;
 }
 
@@ -343,14 +377,15 @@ prepare_statement(const FilterSet *set, SetStatement statement)
 	SPIPlanPtr	plan;
 
 	if (statement != SET_WRITE)
-		query = psprintf("SELECT slot, %s FROM %s WHERE slot OPERATOR(pg_catalog.=) %s", set_columns(set), set->table,
-						 statement == SET_READ ? "$1" : "ANY ($1)");
+		query = psprintf("SELECT slot, %s FROM %s WHERE slot OPERATOR(pg_catalog.=) %s%s", set_columns(set), set->table,
+						 statement == SET_READ_MANY ? "ANY ($1)" : "$1", statement == SET_LOCK ? " FOR NO KEY UPDATE" : "");
 	else if (expires)
 		query = psprintf("UPDATE %s SET filters = $3, turn = $5 WHERE slot OPERATOR(pg_catalog.=) $1"
-						 " AND filters OPERATOR(pg_catalog.=) $2 AND turn OPERATOR(pg_catalog.=) $4", set->table);
+						 " AND filters OPERATOR(pg_catalog.=) $2 AND turn OPERATOR(pg_catalog.=) $4"
+						 " RETURNING slot, filters, turn", set->table);
 	else
-		query = psprintf("UPDATE %s SET filter = $3 WHERE slot OPERATOR(pg_catalog.=) $1 AND filter OPERATOR(%s.=) $2",
-						 set->table, set->schema);
+		query = psprintf("UPDATE %s SET filter = $3 WHERE slot OPERATOR(pg_catalog.=) $1 AND filter OPERATOR(%s.=) $2"
+						 " RETURNING slot, filter", set->table, set->schema);
 	plan = SPI_prepare(query, n, types);
 	if (plan == NULL)
 		elog(ERROR, "SPI_prepare failed: %s", SPI_result_code_string(SPI_result));
@@ -370,7 +405,9 @@ check_table(const FilterSet *set, SPIPlanPtr plan)
 	if (!list_member_oid(source->relationOids, set->relation))
 		ereport(ERROR,
 				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
-				 errmsg("schema of filter set \"%s\" was renamed by another session", get_rel_name(set->relation))));
+				 errmsg("schema of filter set \"%s\" was renamed by another session", get_rel_name(set->relation)),
+				 errdetail("Another table has the name of the set now."),
+				 errhint("Retry the transaction.")));
 }
 
 /* Run a statement.  The result is in SPI_processed and SPI_tuptable. */
@@ -382,7 +419,13 @@ filter_set_run(FilterSet *set, SetStatement statement, Datum *values, bool read_
 	if (set->plans[statement] == NULL)
 		set->plans[statement] = prepare_statement(set, statement);
 	result = SPI_execute_plan(set->plans[statement], values, NULL, read_only, 0);
-	if (result != SPI_OK_SELECT && result != SPI_OK_UPDATE)
+	if (result == SPI_OK_REWRITTEN)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("filter set \"%s\" could not be updated", get_rel_name(set->relation)),
+				 errdetail("A rule replaces the UPDATE."),
+				 errhint("Drop the rule: adding a key updates the row of its slot.")));
+	if (result != SPI_OK_SELECT && result != SPI_OK_UPDATE_RETURNING)
 		elog(ERROR, "SPI_execute_plan failed: %s", SPI_result_code_string(result));
 	check_table(set, set->plans[statement]);
 }
