@@ -35,6 +35,7 @@ OBJS = bloomfilter.o $(CORE) src/server.o \
        src/lookup/lookup_node.o \
        src/filterset/filterset_table.o src/filterset/filterset_slot.o src/filterset/filterset_create.o src/filterset/filterset.o
 
+# All files in sql/ except large.
 REGRESS = keys class fpp canonical input nulls aggregates states bounds sets growth stored missing unchanged planner plpgsql travel \
           cuckoo cuckoo_bytes cuckoo_growth cuckoo_model encodings index index_keys index_functions index_plans fingerprint joins joins_skip joins_modify \
           lookups filter_sets calls monitoring catalog

@@ -2,20 +2,12 @@
 -- folded lines instead of a list, no key is lost, the target fpp is met
 
 SET max_parallel_workers_per_gather = 0;
-WITH spilled AS MATERIALIZED (SELECT bloom_agg(n, null, 0.02) AS f FROM generate_series(1, 13000000) n),
--- neither the order of the keys nor repeated keys matter there
-again AS MATERIALIZED (SELECT bloom_agg(13000000 - n % 13000000, null, 0.02) AS f FROM generate_series(1, 14000000) n)
+WITH spilled AS MATERIALIZED (SELECT bloom_agg(n, null, 0.02) AS f FROM generate_series(1, 13000000) n)
 SELECT bytes <= 1.1 * (bloom_plan(13000000, 0.02)).bytes AS sized, capacity >= 13000000 AS holds_all, layers,
-       abs(cardinality - 13000000) < 130000 AS counted, fpp <= 0.02 AS says_so, lost, measured <= 0.022 AS meets_target,
-       spilled.f = (SELECT f FROM again) AS same
+       abs(cardinality - 13000000) < 130000 AS counted, fpp <= 0.02 AS says_so, lost, measured <= 0.022 AS meets_target
 FROM spilled, bloom_stats(f),
 LATERAL (SELECT count(*) FILTER (WHERE NOT bloom_contains(f, n)) AS lost, avg(bloom_contains(f, -n)::int) AS measured
          FROM generate_series(1, 13000000, 13) n) probes;
-
--- a large declared capacity: the list of hashes has the usual maximum length
-WITH made AS MATERIALIZED (SELECT bloom_agg(n, 150000000, 0.02) AS f FROM generate_series(1, 13000000) n)
-SELECT (SELECT (bloom_stats(f)).bytes > 100000000 FROM made) AS is_lines,
-       count(*) FILTER (WHERE NOT bloom_contains((SELECT f FROM made), n)) AS lost FROM generate_series(1, 13000000, 1300) n;
 
 -- a long-running aggregate can be canceled, and the session continues
 SET statement_timeout = '200ms';
