@@ -101,8 +101,8 @@ BEGIN
   RETURN (plan -> 0 -> 'Plan' ->> 'Peak Memory Usage')::bigint * 1024;
 END $$;
 SET work_mem = '1GB'; SET max_parallel_workers_per_gather = 0; SET enable_sort = off;
-SELECT key, (hash_memory(format(query, 'bloom_agg(' || key || ')')) - hash_memory(format(query, 'count(n)'))) / 50000 <= 200 AS small
-FROM (VALUES ('n'), ('n::oid')) k(key), (VALUES ('SELECT %s FROM generate_series(0, 499999) n GROUP BY n / 10')) q(query);
+SELECT key, (hash_memory(format(query, 'bloom_agg(' || key || ')')) - hash_memory(format(query, 'count(n)'))) / 200000 <= 200 AS small
+FROM (VALUES ('n'), ('n::oid')) k(key), (VALUES ('SELECT %s FROM generate_series(0, 1999999) n GROUP BY n / 10')) q(query);
 RESET ALL;
 SET search_path = aggregates, public;
 
