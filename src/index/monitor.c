@@ -28,6 +28,7 @@
 #include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/resowner.h"
+#include "utils/tuplestore.h"
 
 #include "../fingerprint/fingerprint.h"
 #include "index.h"
