@@ -153,6 +153,7 @@ bfindex_line(const BfindexLayer *layer, uint64 hash)
 typedef struct BfindexRecent BfindexRecent;
 
 extern BfindexRecent *bfindex_remember_buffers(Relation index, uint32 most);
+extern void bfindex_prefetch(Relation index, uint64 hash, const BfindexRecent *recent);
 extern bool bfindex_contains_hash(Relation index, uint64 hash, Snapshot snapshot, BfindexRecent *recent);
 extern bool bfindex_contains_any(Relation index, const IndexKeyList *keys, Snapshot snapshot);
 

@@ -18,7 +18,7 @@
 #include "miscadmin.h"
 #include "pgstat.h"
 #include "port/pg_bitutils.h"
-#include "storage/bufmgr.h"
+#include "storage/buf_internals.h"
 #include "storage/predicate.h"
 
 #include "index.h"
@@ -80,6 +80,31 @@ read_page(Relation index, BlockNumber block, BfindexRecent *recent)
 	page->buffer = InvalidBuffer;
 	page->buffer = ReadBuffer(index, block);
 	return page->buffer;
+}
+
+/*
+ * Load what a probe of the first layer will read into the CPU's cache, if the buffer is known.  An
+ * address that is no longer right does no harm.
+ */
+void
+bfindex_prefetch(Relation index, uint64 hash, const BfindexRecent *recent)
+{
+	BfindexLayer layer;
+	const RecentPage *page;
+	uint64		line;
+	BlockNumber block;
+
+	if (!bfindex_layer(index, 0, &layer))
+		return;
+	line = bfindex_line(&layer, hash);
+	block = layer.first + (BlockNumber) (line / BFINDEX_PAGE_LINES);
+	page = &recent->pages[block & recent->mask];
+	if (page->block != block || page->buffer == InvalidBuffer)
+		return;
+	if (!BufferIsLocal(page->buffer))
+		bf_prefetch(GetBufferDescriptor(page->buffer - 1));
+	bf_prefetch(BufferGetPage(page->buffer));
+	bf_prefetch(bfindex_page_lines(BufferGetPage(page->buffer)) + line % BFINDEX_PAGE_LINES * BF_LINE_BYTES);
 }
 
 /*

@@ -47,6 +47,9 @@
 /* The number of pages of all filters whose buffers are remembered. */
 #define RECENT_PAGES	32768
 
+/* The number of filters that are prefetched. */
+#define PREFETCHED		4
+
 /* One child. */
 typedef struct LookupChild
 {
@@ -72,6 +75,7 @@ typedef struct LookupNodeState
 	uint64		lookup;			/* its number */
 	int			current;		/* child whose rows are being returned; -1
 								 * before the first */
+	int			prefetched;		/* the first child that is not prefetched */
 	bool		probing;
 	bool		isnull;
 	KeyType    *hashed_as;
@@ -214,6 +218,7 @@ start_lookup(LookupNodeState *state)
 
 	state->lookup++;
 	state->hashed_as = NULL;
+	state->prefetched = 0;
 	if (state->lookups == LOOKUPS_OF_SAMPLE)
 		judge(state);
 	state->probing = state->without == 0 && state->key != NULL;
@@ -241,6 +246,21 @@ hash_key(LookupNodeState *state, KeyType *type)
 	ResetExprContext(econtext);
 }
 
+/* Load what the next probes will read, while the current one is made. */
+static inline void
+prefetch_next(LookupNodeState *state)
+{
+	int			until = Min(state->current + 1 + PREFETCHED, state->n);
+
+	for (state->prefetched = Max(state->prefetched, state->current + 1); state->prefetched < until; state->prefetched++)
+	{
+		LookupChild *child = &state->children[state->prefetched];
+
+		if (child->filter != NULL && child->type == state->hashed_as)
+			bfindex_prefetch(child->filter, state->hash, child->recent);
+	}
+}
+
 /* Can a child have rows for this key?  The operator is strict, so there are none for NULL. */
 static inline bool
 may_have_rows(LookupNodeState *state, LookupChild *child)
@@ -252,6 +272,7 @@ may_have_rows(LookupNodeState *state, LookupChild *child)
 		hash_key(state, child->type);
 	if (state->isnull)
 		return false;
+	prefetch_next(state);
 	pgstat_count_index_scan(child->filter);
 	found = bfindex_contains_hash(child->filter, state->hash, node->state->es_snapshot, child->recent);
 	state->probes++;
