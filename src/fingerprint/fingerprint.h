@@ -148,8 +148,8 @@ typedef struct FpEntry
 
 typedef struct FpMeta
 {
-	uint32		magic;			/* this and the version are at the same place in all versions */
-	uint32		version;
+	uint32		magic;			/* same place in all versions */
+	uint32		version;		/* same place in all versions */
 	IndexKeyClass class;
 	uint32		level;
 	uint32		sweep;

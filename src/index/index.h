@@ -96,8 +96,8 @@ bfindex_page_shape(const BfindexLayer *layer)
 
 typedef struct BfindexMeta
 {
-	uint32		magic;			/* this and the version are at the same place in all versions */
-	uint32		version;
+	uint32		magic;			/* same place in all versions */
+	uint32		version;		/* same place in all versions */
 	double		fpp;			/* target, for all layers together */
 	uint16		layers;
 	IndexKeyClass class;
