@@ -1,11 +1,11 @@
--- P1: an index of access method fingerprint finds every row of its table, each once, whatever becomes of the table
+-- P1: a fingerprint index finds every row of its table exactly once, through every kind of change of the table
 
 CREATE SCHEMA fingerprint;
 SET search_path = fingerprint, public;
 SET max_parallel_workers_per_gather = 0;
 
--- The rows of a table, the keys of which an index scan or a bitmap scan finds another number of rows than there are, and what the
--- index says of itself: rows without an entry, entries without a row, rows with two entries.
+-- The number of rows of a table, the number of keys for which an index scan or a bitmap scan returns a wrong number of rows, and
+-- the result of fingerprint_check: rows without an entry, entries without a row, repeated entries.
 CREATE FUNCTION verify(tab regclass, index regclass DEFAULT NULL, OUT rows bigint, OUT by_scan bigint, OUT by_bitmap bigint, OUT checked text) LANGUAGE plpgsql AS $$
 DECLARE
   compared text := format('SELECT count(*) FROM (SELECT k, count(*) AS n FROM %s WHERE k IS NOT NULL GROUP BY k) x WHERE n <> (SELECT count(*) FROM %1$s t WHERE t.k = x.k)', tab);
@@ -35,7 +35,7 @@ EXCEPTION WHEN OTHERS THEN
   RETURN concat_ws(E'\n-> ', sqlstate || ': ' || sqlerrm, nullif(detail, ''), nullif(hint, ''));
 END $$;
 
--- built over rows, NULLs among them, and then inserted into
+-- CREATE INDEX on a table with rows and NULLs, then inserts
 CREATE TABLE built AS SELECT CASE WHEN n % 10 > 0 THEN n END AS k, n AS other FROM generate_series(1, 20000) n;
 CREATE INDEX built_k ON built USING fingerprint (k);
 SELECT * FROM verify('built');
@@ -45,7 +45,7 @@ INSERT INTO built SELECT n, n FROM generate_series(20001, 30000) n;
 SELECT * FROM verify('built');
 SELECT count(*) AS nulls FROM built WHERE k IS NULL;
 
--- begun empty, grown through several levels, one row at a time and many at once
+-- an index on an empty table that grows through several levels, row by row and by many rows per statement
 CREATE TABLE grown (k int, other int);
 CREATE INDEX grown_k ON grown USING fingerprint (k);
 SELECT rows, bytes, bytes_per_row, load, key_class, advice FROM fingerprint_stats('grown_k');
@@ -61,7 +61,7 @@ SELECT rows, bytes_per_row BETWEEN 6 AND 9 AS small, load BETWEEN 0.7 AND 1 AS f
 FROM fingerprint_stats('grown_k');
 SELECT fingerprint_check('grown_k');
 
--- built again: smaller, and the same if memory is short
+-- REINDEX makes it smaller, with the same result for little memory
 SET maintenance_work_mem = '1MB';
 REINDEX INDEX grown_k;
 SELECT fingerprint_check('grown_k'), rows, bytes_per_row < 8.1 AS small FROM fingerprint_stats('grown_k');
@@ -69,7 +69,7 @@ RESET maintenance_work_mem;
 REINDEX INDEX grown_k;
 SELECT fingerprint_check('grown_k'), rows, bytes_per_row < 8.1 AS small FROM fingerprint_stats('grown_k');
 
--- updates, HOT and not; deletes; aborted rows and subtransactions; VACUUM, which leaves no entry of a row that is gone
+-- updates with and without HOT; deletes; aborted transactions and subtransactions; VACUUM removes the entries of all dead rows
 UPDATE built SET other = other + 1 WHERE k % 3 = 0;
 UPDATE built SET k = k + 100000 WHERE k % 7 = 0;
 UPDATE built SET k = NULL WHERE k % 11 = 0;
@@ -92,7 +92,7 @@ SELECT rows = (SELECT count(k) FROM built) AS exact FROM fingerprint_stats('buil
 SET enable_seqscan = off;
 SELECT k FROM built WHERE k IN (500001, 500002, 500003, 600001) ORDER BY k;
 RESET enable_seqscan;
--- rows take the places of others
+-- new rows at the addresses of deleted ones
 INSERT INTO built SELECT n, 0 FROM generate_series(700001, 705000) n;
 SELECT * FROM verify('built');
 DELETE FROM built WHERE k > 1000;
@@ -102,7 +102,7 @@ SELECT rows = (SELECT count(k) FROM built) AS exact FROM fingerprint_stats('buil
 INSERT INTO built SELECT n, n FROM generate_series(1001, 20000) n;
 SELECT * FROM verify('built');
 
--- the table is rewritten, the index built again
+-- commands that rewrite the table and rebuild the index
 VACUUM FULL built;
 SELECT * FROM verify('built');
 CREATE INDEX built_other ON built (other);
@@ -117,7 +117,7 @@ SELECT * FROM verify('built');
 INSERT INTO built SELECT n, n FROM generate_series(1, 20000) n;
 SELECT * FROM verify('built');
 
--- in one transaction with the making of the table
+-- in the transaction that creates the table
 BEGIN;
 CREATE TABLE fresh (k int);
 CREATE INDEX fresh_k ON fresh USING fingerprint (k);
@@ -190,7 +190,7 @@ SELECT * FROM verify('built');
 ALTER INDEX built_k SET TABLESPACE pg_default;
 DROP TABLESPACE fingerprint_elsewhere;
 
--- partitions have one each
+-- each partition has an index
 CREATE TABLE parted (k int, day int) PARTITION BY LIST (day);
 CREATE TABLE parted_1 PARTITION OF parted FOR VALUES IN (1);
 CREATE TABLE parted_2 (day int, dropped text, k int);
@@ -205,7 +205,7 @@ SELECT relid, fingerprint_check(relid) FROM pg_partition_tree('parted_k') WHERE 
 SELECT * FROM verify('parted', 'parted_1_k_idx');
 SELECT outcome('SELECT * FROM fingerprint_stats(''parted_k'')');
 
--- A key of many rows has pages of its own.  They are read one at a time, and freed when their rows are gone.
+-- A key with many rows has posting pages.  They are read one at a time, and freed when their rows are removed.
 CREATE TABLE hot (k int, n int);
 CREATE INDEX hot_k ON hot USING fingerprint (k);
 INSERT INTO hot SELECT CASE WHEN n % 100 = 0 THEN n ELSE 7 END, n FROM generate_series(1, 101000) n;
@@ -216,7 +216,7 @@ SET enable_bitmapscan = off;
 SELECT k FROM hot WHERE k = 7 LIMIT 3;
 SELECT count(*), count(DISTINCT n) FROM hot WHERE k = 7;
 RESET enable_bitmapscan;
--- a plain scan remembers the rows that it has returned, a bitmap scan does not: 100,000 of them are 600 kB
+-- a plain scan remembers the rows that it has returned (600 kB for 100,000 rows), a bitmap scan does not
 SET enable_indexscan = off;
 CREATE FUNCTION executor_memory() RETURNS bigint LANGUAGE sql VOLATILE AS $$SELECT max(total_bytes) FROM pg_backend_memory_contexts WHERE name = 'ExecutorState'$$;
 SELECT executor_memory() < 400000 AS small FROM hot WHERE k = 7 LIMIT 1;
@@ -241,13 +241,13 @@ DELETE FROM hot WHERE n % 300 = 0;
 VACUUM hot;
 SELECT * FROM verify('hot');
 SELECT rows, posting_pages FROM fingerprint_stats('hot_k');
--- built
+-- the same by CREATE INDEX
 INSERT INTO hot SELECT 7, -n FROM generate_series(1, 50000) n;
 REINDEX INDEX hot_k;
 SELECT * FROM verify('hot');
 SELECT rows, posting_pages > 30 AS many FROM fingerprint_stats('hot_k');
 
--- Keys of dozens of rows each make pages overflow.  VACUUM takes them back.
+-- Keys with dozens of rows each make pages overflow.  VACUUM merges overflow pages into their buckets.
 CREATE TABLE dozens (k int, n int);
 CREATE INDEX dozens_k ON dozens USING fingerprint (k);
 INSERT INTO dozens SELECT n / 60, n FROM generate_series(1, 60000) n;
@@ -260,8 +260,8 @@ SELECT rows, overflow_pages FROM fingerprint_stats('dozens_k');
 INSERT INTO dozens SELECT n / 60, n FROM generate_series(1, 60000) n;
 SELECT * FROM verify('dozens');
 
--- One bucket has two chains of the same key if one of them was on an overflow page that was taken back.  (The keys are those
--- that a small index has in one bucket.)
+-- A bucket has two chains of the same key if one of them was on an overflow page that was merged.  (These keys share a bucket of
+-- a small index.)
 CREATE TABLE chains (k int);
 CREATE INDEX chains_k ON chains USING fingerprint (k);
 CREATE FUNCTION in_first_bucket(k int) RETURNS boolean LANGUAGE plpgsql AS $$
@@ -288,7 +288,7 @@ CALL fill(2, 40, 30);
 CALL fill(1, 1, 800);
 SELECT * FROM verify('chains');
 
--- a row address that is used again by a row of the same key
+-- a row address that is reused by a row with the same key
 CREATE TABLE again (k int, filler text);
 CREATE INDEX again_k ON again USING fingerprint (k);
 DO $$ BEGIN FOR i IN 1 .. 5 LOOP INSERT INTO again SELECT n % 50, 'x' FROM generate_series(1, 1000) n; DELETE FROM again WHERE ctid IN (SELECT ctid FROM again LIMIT 500); END LOOP; END $$;
@@ -300,7 +300,7 @@ VACUUM again;
 INSERT INTO again SELECT n % 50, 'z' FROM generate_series(1, 2500) n;
 SELECT * FROM verify('again');
 
--- Plans: what it is good for it is chosen for
+-- Plans: when the planner chooses the index
 CREATE TABLE log AS SELECT n AS id, md5(n::text)::uuid AS trace, n % 2 AS parity, 'event ' || n AS event FROM generate_series(1, 20000) n;
 CREATE INDEX log_trace ON log USING fingerprint (trace);
 CREATE INDEX log_parity ON log USING fingerprint (parity);
@@ -309,7 +309,7 @@ EXPLAIN (COSTS OFF) SELECT * FROM log WHERE trace = 'c4ca4238-a0b9-2382-0dcc-509
 SELECT * FROM log WHERE trace = 'c4ca4238-a0b9-2382-0dcc-509a6f75849b';
 EXPLAIN (COSTS OFF) SELECT * FROM log WHERE parity = 1;
 EXPLAIN (COSTS OFF) SELECT * FROM log WHERE trace > 'c4ca4238-a0b9-2382-0dcc-509a6f75849b';
--- several keys: by a bitmap, so that no row comes twice
+-- several keys: a bitmap scan, so that no row is returned twice
 EXPLAIN (COSTS OFF) SELECT * FROM log WHERE trace = ANY ('{c4ca4238-a0b9-2382-0dcc-509a6f75849b,c81e728d-9d4c-2f63-6f06-7f89cc14862c}');
 SET enable_bitmapscan = off;
 EXPLAIN (COSTS OFF) SELECT * FROM log WHERE trace = ANY ('{c4ca4238-a0b9-2382-0dcc-509a6f75849b,c81e728d-9d4c-2f63-6f06-7f89cc14862c}');
@@ -334,7 +334,7 @@ EXECUTE by_traces('{c4ca4238-a0b9-2382-0dcc-509a6f75849b,c81e728d-9d4c-2f63-6f06
 EXECUTE by_traces('{}');
 EXECUTE by_traces(NULL);
 RESET plan_cache_mode;
--- order is a btree's
+-- order needs a btree
 CREATE INDEX log_trace_btree ON log (trace);
 EXPLAIN (COSTS OFF) SELECT * FROM log ORDER BY trace LIMIT 5;
 DROP INDEX log_trace_btree;
@@ -345,7 +345,7 @@ SELECT count(*) FROM log WHERE trace = md5('5')::uuid OR trace = md5('6')::uuid;
 SELECT count(*) FROM log WHERE trace = md5('5')::uuid AND trace = md5('6')::uuid;
 SELECT count(*) FROM log WHERE trace = NULL;
 
--- cursors: forwards by themselves, backwards through a copy; kept after the transaction
+-- cursors: forwards, backwards (through a copy), and WITH HOLD
 SET enable_bitmapscan = off;
 BEGIN;
 DECLARE forwards NO SCROLL CURSOR FOR SELECT id FROM log WHERE trace = 'c4ca4238-a0b9-2382-0dcc-509a6f75849b';
@@ -362,7 +362,7 @@ DELETE FROM log WHERE trace = 'c4ca4238-a0b9-2382-0dcc-509a6f75849b';
 VACUUM log;
 FETCH ALL FROM held;
 CLOSE held;
--- a cursor sees what there was, while rows are deleted through it
+-- a cursor returns the rows of its snapshot while they are deleted through it
 BEGIN;
 DECLARE deleted CURSOR FOR SELECT k FROM hot WHERE k = 7 AND n < -40000 FOR UPDATE;
 FETCH 2 FROM deleted;
@@ -374,7 +374,7 @@ RESET enable_bitmapscan;
 RESET enable_seqscan;
 SELECT * FROM verify('hot');
 
--- values of other types of the family; dates and timestamps are of different ones
+-- values of other types of the operator family; dates and timestamps have different families
 CREATE TABLE numbers AS SELECT n::smallint AS s, n AS k, n::bigint AS l, (n / 2.0)::real AS r, 'key' || n AS t, date '2026-01-01' + n AS d FROM generate_series(1, 300) n;
 CREATE INDEX numbers_s ON numbers USING fingerprint (s);
 CREATE INDEX numbers_k ON numbers USING fingerprint (k);
@@ -400,7 +400,7 @@ CREATE INDEX long_keys_k ON long_keys USING fingerprint (k);
 INSERT INTO long_keys SELECT string_agg(md5(n || ':' || i), '') FROM generate_series(1, 5) n, generate_series(1, 400) i GROUP BY n;
 SELECT * FROM verify('long_keys');
 
--- A column can have another type than its operator class, if both have the same representation.  ALTER TABLE keeps the file of the index.
+-- The type of a column can differ from that of its operator class if both have the same representation; ALTER TABLE keeps the index file.
 CREATE TABLE related (k oid, v varchar(60));
 INSERT INTO related SELECT n, 'key ' || n FROM generate_series(1, 500) n;
 CREATE INDEX related_k ON related USING fingerprint (k);
@@ -412,7 +412,7 @@ SET enable_seqscan = off;
 INSERT INTO related VALUES (1001, 'later');
 SELECT (SELECT count(*) FROM related WHERE k = 1001) AS inserted, (SELECT count(*) FROM related WHERE k = 5::oid) AS by_oid, (SELECT count(*) FROM related WHERE v = 'later') AS v,
        fingerprint_check('related_k') AS k, fingerprint_check('related_v') AS v;
--- citext has an equality operator of its own: the index stays one of text
+-- citext has its own equality operator: the index remains one of text
 ALTER TABLE related ALTER v TYPE citext;
 INSERT INTO related VALUES (1002, 'LATER');
 SELECT (SELECT count(*) FROM related WHERE v = 'later') AS as_citext, (SELECT count(*) FROM related WHERE v::text = 'later') AS as_text, fingerprint_check('related_v');
@@ -449,7 +449,7 @@ SELECT property, pg_indexam_has_property(oid, property) AS method FROM pg_am, un
 SELECT property, pg_index_has_property('built_k', property) AS index FROM unnest('{clusterable,index_scan,bitmap_scan,backward_scan}'::text[]) property;
 SELECT property, pg_index_column_has_property('built_k', 1, property) AS column FROM unnest('{orderable,distance_orderable,returnable,search_array,search_nulls}'::text[]) property;
 
--- what is refused, and why
+-- unsupported definitions, and the reasons
 CREATE TYPE mood AS ENUM ('sad', 'ok');
 CREATE TYPE pair AS (a int, b int);
 CREATE COLLATION ignoring (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
@@ -480,14 +480,14 @@ SELECT command, regexp_replace(outcome(command), '\m(fingerprint|public)\.|OID \
 \set VERBOSITY sqlstate
 CREATE INDEX refused_c ON refused USING fingerprint (c);
 \set VERBOSITY default
--- another operator class could have another idea of what is equal
+-- an operator class of a user could define equality differently
 CREATE FUNCTION int_same_parity(int, int) RETURNS boolean LANGUAGE sql IMMUTABLE STRICT AS 'SELECT $1 % 2 = $2 % 2';
 CREATE OPERATOR ~~~ (LEFTARG = int, RIGHTARG = int, FUNCTION = int_same_parity);
 CREATE OPERATOR CLASS parity_ops FOR TYPE int USING fingerprint AS OPERATOR 1 ~~~;
 SELECT outcome('CREATE INDEX ON refused USING fingerprint (k parity_ops)');
 SELECT bool_and(amvalidate(o.oid)) AS all_valid FROM pg_opclass o JOIN pg_am a ON a.oid = o.opcmethod WHERE amname = 'fingerprint' AND opcname <> 'parity_ops';
 
--- who may look into an index: who may read the column, unless row-level security hides rows
+-- privileges for fingerprint_stats: SELECT on the column, and no row-level security
 CREATE ROLE fingerprint_reader;
 GRANT USAGE ON SCHEMA fingerprint TO fingerprint_reader;
 CREATE TABLE secret (k int, other int);
