@@ -316,12 +316,9 @@ fp_get(Page page, unsigned i, uint64 base)
 	return entry;
 }
 
-/* Return the address of an entry; that of a reference has offset 0. */
-ItemPointerData
-fp_row(Page page, unsigned i)
+static inline ItemPointerData
+decode_row(const FpPage *header, uint64 rest)
 {
-	const FpPage *header = fp_header(page);
-	uint64		rest = get_rest(page, i);
 	ItemPointerData row;
 
 	ItemPointerSet(&row, (BlockNumber) (rest >> header->offset_bits & mask(header->block_bits)),
@@ -329,14 +326,22 @@ fp_row(Page page, unsigned i)
 	return row;
 }
 
+/* Return the address of an entry; that of a reference has offset 0. */
+ItemPointerData
+fp_row(Page page, unsigned i)
+{
+	return decode_row(fp_header(page), get_rest(page, i));
+}
+
 /* Decode the addresses of all entries; returns their number. */
 unsigned
 fp_rows(Page page, ItemPointerData *rows)
 {
+	const FpPage header = *fp_header(page); /* which the compiler knows not to change */
 	unsigned	n = fp_count(page);
 
 	for (unsigned i = 0; i < n; i++)
-		rows[i] = fp_row(page, i);
+		rows[i] = decode_row(&header, get_rest(page, i));
 	return n;
 }
 

@@ -41,22 +41,19 @@ typedef struct FpScan
 	FpChain		chain;			/* of the pages that were read */
 	Link		broken;			/* the last one whose page was freed */
 
-	/* rows to return, and chains to read after them */
+	/* rows; those before next_row were returned, and a plain scan keeps them */
 	ItemPointerData *rows;
-	int			n_rows;
-	int			next_row;
-	int			room;
+	int64		n_rows;
+	int64		next_row;
+	int64		room;
+	bool		keep;
+	int64		n_sorted;		/* rows that are sorted, and skipped, because
+								 * the scan started again after them */
+
+	/* chains to read after these rows */
 	Link	   *links;
 	int			n_links;
 	int			room_for_links;
-
-	/* rows that a plain scan with chains to read has returned */
-	bool		keep;
-	ItemPointerData *returned;
-	int64		n_returned;
-	int64		room_for_returned;
-	int64		n_sorted;		/* of them, which a scan that started again
-								 * skips */
 } FpScan;
 
 #define FIRST_ROOM	16
@@ -83,8 +80,8 @@ fp_rescan(IndexScanDesc desc, ScanKey keys, int nkeys, ScanKey orderbys, int nor
 	if (keys != NULL && desc->numberOfKeys > 0)
 		memmove(desc->keyData, keys, desc->numberOfKeys * sizeof(ScanKeyData));
 	scan->started = false;
-	scan->n_rows = scan->next_row = scan->n_links = 0;
-	scan->n_returned = scan->n_sorted = 0;
+	scan->n_rows = scan->next_row = scan->n_sorted = 0;
+	scan->n_links = 0;
 	scan->broken = (Link) {0};
 }
 
@@ -94,8 +91,6 @@ fp_endscan(IndexScanDesc desc)
 	FpScan	   *scan = desc->opaque;
 
 	MemoryContextDelete(scan->scratch);
-	if (scan->returned != NULL)
-		pfree(scan->returned);
 	if (scan->links != NULL)
 		pfree(scan->links);
 	pfree(scan->rows);
@@ -113,25 +108,33 @@ compare_rows(const void *a, const void *b)
 	return ItemPointerCompare((ItemPointer) a, (ItemPointer) b);
 }
 
-/* Add rows that the scan has not returned yet. */
-static void
-add_rows(FpScan *scan, const ItemPointerData *rows, unsigned n)
+/* Ensure that there is room for this number of further rows; returns the place of the first one. */
+static ItemPointerData *
+room_for_rows(FpScan *scan, unsigned n)
 {
-	if (scan->n_rows + (int) n > scan->room)
+	if (unlikely(scan->n_rows + n > scan->room))
 	{
-		scan->room = Max(scan->room * 2, scan->n_rows + (int) n);
+		scan->room = Max(scan->room * 2, scan->n_rows + n);
 		scan->rows = repalloc_huge(scan->rows, scan->room * sizeof(ItemPointerData));
 	}
+	return scan->rows + scan->n_rows;
+}
+
+/* Add n rows, which are behind the others already, except for those that were returned before. */
+static void
+add_rows(FpScan *scan, unsigned n)
+{
+	const ItemPointerData *new = scan->rows + scan->n_rows;
+
 	if (likely(scan->n_sorted == 0))
 	{
-		memcpy(scan->rows + scan->n_rows, rows, n * sizeof(ItemPointerData));
-		scan->n_rows += (int) n;
+		scan->n_rows += n;
 		return;
 	}
 	for (unsigned i = 0; i < n; i++)
 	{
-		if (bsearch(&rows[i], scan->returned, scan->n_sorted, sizeof(ItemPointerData), compare_rows) == NULL)
-			scan->rows[scan->n_rows++] = rows[i];
+		if (bsearch(&new[i], scan->rows, scan->n_sorted, sizeof(ItemPointerData), compare_rows) == NULL)
+			scan->rows[scan->n_rows++] = new[i];
 	}
 }
 
@@ -159,9 +162,8 @@ static void
 add_posting(FpScan *scan, Buffer buffer)
 {
 	Page		page = BufferGetPage(buffer);
-	ItemPointerData rows[FP_CAPACITY];
 
-	add_rows(scan, rows, fp_rows(page, rows));
+	add_rows(scan, fp_rows(page, room_for_rows(scan, fp_count(page))));
 	add_link(scan, BufferGetBlockNumber(buffer), fp_header(page)->next, fp_header(page)->next_generation);
 }
 
@@ -171,8 +173,8 @@ add_matches(FpScan *scan, Buffer buffer)
 {
 	Page		page = BufferGetPage(buffer);
 	uint16		found[FP_CAPACITY];
-	ItemPointerData rows[FP_CAPACITY];
 	unsigned	n = fp_match(page, scan->hash, found);
+	ItemPointerData *rows = room_for_rows(scan, n);
 	unsigned	n_rows = 0;
 
 	for (unsigned i = 0; i < n; i++)
@@ -181,7 +183,17 @@ add_matches(FpScan *scan, Buffer buffer)
 
 		if (ItemPointerGetOffsetNumberNoCheck(&row) != InvalidOffsetNumber)
 			rows[n_rows++] = row;
-		else
+	}
+	add_rows(scan, n_rows);
+	if (likely(n_rows == n))
+		return;
+
+	/* references to posting pages */
+	for (unsigned i = 0; i < n; i++)
+	{
+		ItemPointerData row = fp_row(page, found[i]);
+
+		if (ItemPointerGetOffsetNumberNoCheck(&row) == InvalidOffsetNumber)
 		{
 			Buffer		posting = fp_follow(&scan->chain, BufferGetBlockNumber(buffer),
 											ItemPointerGetBlockNumberNoCheck(&row), FP_POSTING, BUFFER_LOCK_SHARE);
@@ -190,7 +202,6 @@ add_matches(FpScan *scan, Buffer buffer)
 			UnlockReleaseBuffer(posting);
 		}
 	}
-	add_rows(scan, rows, n_rows);
 }
 
 static void
@@ -236,32 +247,14 @@ collect_bucket(FpScan *scan, Relation index)
 	UnlockReleaseBuffer(buffer);
 }
 
-/* Start again, without the rows that were returned. */
+/* Start again, without the rows that were returned: all that were collected. */
 static void
 restart(FpScan *scan, Relation index)
 {
-	if (scan->n_returned > 0)
-		qsort(scan->returned, scan->n_returned, sizeof(ItemPointerData), compare_rows);
-	scan->n_sorted = scan->n_returned;
+	qsort(scan->rows, scan->n_rows, sizeof(ItemPointerData), compare_rows);
+	scan->n_sorted = scan->n_rows;
 	scan->n_links = 0;
 	collect_bucket(scan, index);
-}
-
-/* Remember the rows that were returned, before others replace them.  A bitmap scan need not. */
-static void
-remember_returned(FpScan *scan)
-{
-	if (!scan->keep)
-		return;
-	if (scan->n_returned + scan->n_rows > scan->room_for_returned)
-	{
-		scan->room_for_returned = Max(scan->room_for_returned * 2, scan->n_returned + scan->n_rows);
-		scan->returned = scan->returned == NULL ?
-			MemoryContextAllocHuge(scan->context, scan->room_for_returned * sizeof(ItemPointerData)) :
-			repalloc_huge(scan->returned, scan->room_for_returned * sizeof(ItemPointerData));
-	}
-	memcpy(scan->returned + scan->n_returned, scan->rows, scan->n_rows * sizeof(ItemPointerData));
-	scan->n_returned += scan->n_rows;
 }
 
 /* Collect more rows; false if there are none. */
@@ -276,8 +269,8 @@ collect_more(IndexScanDesc desc)
 		Buffer		buffer;
 
 		CHECK_FOR_INTERRUPTS();
-		remember_returned(scan);
-		scan->n_rows = scan->next_row = 0;
+		if (!scan->keep)
+			scan->n_rows = scan->next_row = 0;
 		buffer = fp_follow_unlocked(&scan->chain, link.from, link.block, link.generation);
 		if (buffer != InvalidBuffer)
 		{
@@ -295,7 +288,7 @@ collect_more(IndexScanDesc desc)
 			scan->broken = link;
 			restart(scan, desc->indexRelation);
 		}
-		if (scan->n_rows > 0)
+		if (scan->next_row < scan->n_rows)
 			return true;
 	}
 	return false;
@@ -400,7 +393,7 @@ fp_gettuple(IndexScanDesc desc, ScanDirection direction)
 static void
 check_offsets(const FpScan *scan, Relation index)
 {
-	for (int i = 0; i < scan->n_rows; i++)
+	for (int64 i = 0; i < scan->n_rows; i++)
 	{
 		OffsetNumber offset = ItemPointerGetOffsetNumberNoCheck(&scan->rows[i]);
 
@@ -421,7 +414,7 @@ fp_getbitmap(IndexScanDesc desc, TIDBitmap *bitmap)
 	do
 	{
 		check_offsets(scan, desc->indexRelation);
-		tbm_add_tuples(bitmap, scan->rows, scan->n_rows, true);
+		tbm_add_tuples(bitmap, scan->rows, (int) scan->n_rows, true);
 		rows += scan->n_rows;
 	} while (collect_more(desc));
 	return rows;
