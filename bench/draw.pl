@@ -254,7 +254,7 @@ sub draw_fingerprint
 			push @bars, [ $kind eq 'btree' ? "$type: btree" : $kind, $bytes, $colour{$kind}, readable($bytes) ];
 		}
 	}
-	plot('fingerprint', 110 + 26 * @bars, 'A fingerprint index takes 7 bytes per row, whatever the key', 'size of the index after CREATE INDEX, over the number of rows',
+	plot('fingerprint', 110 + 26 * @bars, 'A fingerprint index takes 7 to 8 bytes per row, whatever the key', 'size of the index after CREATE INDEX, over the number of rows',
 		'set xlabel "bytes per row"', 'set lmargin 32', 'set xrange [0:' . 1.12 * max(map { $_->[1] } @bars) . ']', bars(0.4, @bars));
 	return;
 }
