@@ -337,7 +337,7 @@ fp_row(Page page, unsigned i)
 unsigned
 fp_rows(Page page, ItemPointerData *rows)
 {
-	const FpPage header = *fp_header(page); /* which the compiler knows not to change */
+	const FpPage header = *fp_header(page); /* a copy stays in registers */
 	unsigned	n = fp_count(page);
 
 	for (unsigned i = 0; i < n; i++)
