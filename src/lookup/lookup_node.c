@@ -130,7 +130,7 @@ open_filter(LookupNodeState *state, LookupChild *child, Oid filter, Oid key_type
 		if (index_key_class_matches(bfindex_class(index), child->type))
 		{
 			child->filter = index;
-			child->recent = bfindex_remember_buffers(index, RECENT_PAGES / (uint32) list_length(plan->custom_plans));
+			child->recent = bfindex_remember_buffers(index, RECENT_PAGES / Max((uint32) list_length(plan->custom_plans), 1));
 			return;
 		}
 	}
