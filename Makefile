@@ -74,7 +74,8 @@ endif
 
 PG_CONFIG ?= pg_config
 PGXS := $(shell $(PG_CONFIG) --pgxs 2>/dev/null)
-ifeq ($(wildcard $(PGXS)),)
+# Debian 13 has pgxs.mk in the package of the client programs.
+ifeq ($(and $(wildcard $(PGXS)),$(wildcard $(shell $(PG_CONFIG) --includedir-server 2>/dev/null)/postgres.h)),)
 $(error PostgreSQL's development files are missing: install postgresql-server-dev-NN (Debian) or \
 	postgresqlNN-devel (Red Hat) for your major version NN, or run make PG_CONFIG=/path/to/pg_config)
 endif
