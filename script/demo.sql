@@ -141,6 +141,9 @@ SELECT * FROM events WHERE user_id = 4711;
 \timing off
 \set ECHO none
 SELECT pg_size_pretty(:filters::bigint) AS filters, pg_size_pretty(sum(pg_relation_size(relid))) AS btrees FROM pg_partition_tree('btree');
+-- for the session after the demo
+DROP INDEX btree;
+CREATE INDEX filter ON events USING bloomfilter (user_id);
 
 \echo
 \echo '=== 6. Filters as values: which articles has a reader seen?  One filter per reader, which forgets the oldest articles.'
