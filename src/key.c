@@ -132,7 +132,7 @@ key_refuse_oid_alias(Oid typid)
 		case REGTYPEOID:
 		case ACLITEMOID:
 			key_refuse_type(typid, "Its values are OIDs of objects, which change when a dump is restored.",
-							"Cast the key to text.");
+							"Cast the key to text, or to oid to look it up in an index.");
 	}
 }
 
