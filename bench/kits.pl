@@ -12,6 +12,7 @@
 # Each query runs with bloomfilter.join_filter off and on, in turn, round after round, serial and with
 # two workers.  Then every column of a btree index gets a bloomfilter index, and each query runs with
 # bloomfilter.lookup_filter off and on.  In the end, it runs with both and with all thresholds at zero.
+# With --indexes off, the tables have no indexes and no primary keys, and there is no lookup_filter.
 # The answers must be the same.  The CPU time of the server process and its workers decides.  A query
 # that fails without filters, or takes longer than --timeout seconds, is listed as failed.
 #
@@ -21,7 +22,7 @@ use warnings;
 use Digest::MD5 qw(md5_hex);
 use Time::HiRes qw(usleep);
 
-my ($kit, $name, $scale, $rounds, $timeout, $work, $progress);
+my ($kit, $name, $scale, $rounds, $timeout, $indexes, $work, $progress);
 my (%answers, @different);	# of the queries without filters; what differs from them
 
 # Primary keys and other indexes of TPC-H, whose schema file defines none.
@@ -92,6 +93,13 @@ sub kit_load
 			query("CREATE INDEX ON $table ($_)") for @more;
 		}
 	}
+	query(q{DO $$DECLARE statement text; BEGIN
+		FOR statement IN SELECT format('ALTER TABLE %s DROP CONSTRAINT %I CASCADE', conrelid::regclass, conname)
+			FROM pg_constraint WHERE contype IN ('p', 'u') AND connamespace = 'public'::regnamespace
+		LOOP EXECUTE statement; END LOOP;
+		FOR statement IN SELECT format('DROP INDEX %s', indexrelid::regclass)
+			FROM pg_index JOIN pg_class c ON c.oid = indrelid WHERE relnamespace = 'public'::regnamespace
+		LOOP EXECUTE statement; END LOOP; END$$}) unless $indexes;
 	query('VACUUM (FREEZE, ANALYZE)');
 	return;
 }
@@ -281,6 +289,8 @@ sub kits_cases
 	(my $options, $progress) = @_;
 	($kit, $name, $scale, $rounds, $timeout) = @{$options}{ 'kit', 'only', 'scale', 'rounds', 'timeout' };
 	die "--kit needs --only ssb, --only tpch or --only tpcds\n" unless $name =~ /^(ssb|tpch|tpcds)$/;
+	die "--indexes is on or off\n" unless $options->{indexes} =~ /^(on|off)$/;
+	$indexes = $options->{indexes} eq 'on';
 	$work = "$ENV{PGTMP}/kit";
 	mkdir $work or die "$work: $!\n";
 	query('CREATE EXTENSION IF NOT EXISTS bloomfilter');
@@ -295,9 +305,12 @@ sub kits_cases
 
 	@queries = grep { $answers{ $_->[0] } } @queries;	# those that did not fail
 	push @cases, kit_measure("$name: 2 workers", $parallel, 'SET bloomfilter.join_filter = on', @queries);
-	kit_filter_indexes();
-	push @cases, kit_measure("$name: lookups, serial", $serial, 'SET bloomfilter.lookup_filter = on', @queries);
-	push @cases, kit_measure("$name: lookups, 2 workers", $parallel, 'SET bloomfilter.lookup_filter = on', @queries);
+	if ($indexes)
+	{
+		kit_filter_indexes();
+		push @cases, kit_measure("$name: lookups, serial", $serial, 'SET bloomfilter.lookup_filter = on', @queries);
+		push @cases, kit_measure("$name: lookups, 2 workers", $parallel, 'SET bloomfilter.lookup_filter = on', @queries);
+	}
 	kit_everywhere("$name: filters everywhere, serial", $serial, @queries);
 	kit_everywhere("$name: filters everywhere, 2 workers", $parallel, @queries);
 	push @cases, { group => "$name: answers", name => 'different with filters', best => scalar @different, median => scalar @different, unit => 'queries', none => 1,

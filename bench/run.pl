@@ -23,11 +23,11 @@ require './bench/kits.pl';	# SSB, TPC-H and TPC-DS
 require './bench/recipes.pl';	# the pages in docs/recipes
 require './bench/charts.pl';	# figures of the charts and of docs/theory.md
 
-my %option = (scale => 1, rounds => 3, only => '.', timeout => 1800);
+my %option = (scale => 1, rounds => 3, only => '.', timeout => 1800, indexes => 'on');
 while (@ARGV)
 {
 	my $name = shift @ARGV;
-	die "unknown option $name\n" unless $name =~ /^--(scale|rounds|only|kit|timeout)$/ && @ARGV;
+	die "unknown option $name\n" unless $name =~ /^--(scale|rounds|only|kit|timeout|indexes)$/ && @ARGV;
 	$option{$1} = shift @ARGV;
 }
 my $OUT = $ENV{BENCH_OUT} or die "BENCH_OUT is not set\n";
