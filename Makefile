@@ -74,10 +74,10 @@ endif
 
 PG_CONFIG ?= pg_config
 PGXS := $(shell $(PG_CONFIG) --pgxs 2>/dev/null)
-# Debian 13 has pgxs.mk in the package of the client programs.
-ifeq ($(and $(wildcard $(PGXS)),$(wildcard $(shell $(PG_CONFIG) --includedir-server 2>/dev/null)/postgres.h)),)
-$(error PostgreSQL's development files are missing: install postgresql-server-dev-NN (Debian) or \
-	postgresqlNN-devel (Red Hat) for your major version NN, or run make PG_CONFIG=/path/to/pg_config)
+NO_SERVER = PostgreSQL's development files are missing: install postgresql-server-dev-NN (Debian) or \
+	postgresqlNN-devel (Red Hat) for your major version NN, or run make PG_CONFIG=/path/to/pg_config
+ifeq ($(wildcard $(PGXS)),)
+$(error $(NO_SERVER))
 endif
 include $(PGXS)
 
@@ -85,9 +85,12 @@ HEADERS_ALL = $(wildcard src/*.h src/core/*.h src/index/*.h src/fingerprint/*.h 
 $(OBJS): $(HEADERS_ALL)
 bloomfilter.o: bloomfilter.control
 
-$(OBJS): | xxhash
-.PHONY: xxhash
-xxhash:
+# pgxs.mk can be present without the headers of the server: Debian 13 has it in the package of the
+# client programs.
+$(OBJS): | headers
+.PHONY: headers
+headers:
+	@[ -e "$(includedir_server)/postgres.h" ] || { echo "$(NO_SERVER)"; exit 1; }
 	@echo '#include <xxhash.h>' | $(CC) $(CPPFLAGS) $(CFLAGS) -E -x c - >/dev/null 2>&1 || \
 		{ echo "xxhash.h is missing: install libxxhash-dev (Debian) or xxhash-devel (Red Hat); only the header is used"; exit 1; }
 
