@@ -300,10 +300,22 @@ SET join_collapse_limit = 1;
 SET enable_nestloop = on;
 SET enable_memoize = off;
 SELECT calls_of('SELECT f.id, l.c FROM facts f CROSS JOIN LATERAL (SELECT nextval(''calls'') + f.seven * 0 AS c OFFSET 0) l JOIN dim d ON f.k = d.k');
-SELECT calls_of('SELECT f.id, o.c FROM facts f JOIN (SELECT k, nextval(''calls'') AS c FROM other OFFSET 0) o ON f.k = o.k JOIN empty d ON f.k = d.k');
+SELECT calls_of('SELECT f.id, o.c FROM facts f JOIN (SELECT k, nextval(''calls'') AS c FROM other OFFSET 0) o ON f.k = o.k JOIN (SELECT k + 1000000 AS k FROM dim OFFSET 0) d ON f.k = d.k');
 RESET enable_memoize;
 SET enable_nestloop = off;
+-- also in a common table expression, which is executed as far as it is read; it returns the same rows whenever it is read
+SELECT calls_of('WITH c AS MATERIALIZED (SELECT k, nextval(''calls'') AS c FROM other) SELECT f.id, c.c FROM facts f JOIN c ON f.k = c.k JOIN (SELECT k + 1000000 AS k FROM dim OFFSET 0) d ON f.k = d.k');
+SELECT calls_of('WITH b AS MATERIALIZED (SELECT k, nextval(''calls'') AS c FROM other), c AS MATERIALIZED (SELECT k, c FROM b)
+  SELECT f.id FROM facts f JOIN c ON f.k = c.k JOIN (SELECT k + 1000000 AS k FROM dim OFFSET 0) d ON f.k = d.k');
+SELECT filters('WITH c AS MATERIALIZED (SELECT k, nextval(''calls'') AS c FROM dim) SELECT f.id FROM facts f JOIN c ON f.k = c.k') AS of_a_cte;
 RESET join_collapse_limit;
+
+-- Keys are evaluated as far as the join does, which stops at the first NULL
+CREATE TABLE divisors AS SELECT * FROM (VALUES (5, 2), (NULL, 0)) v (k, divisor);
+ANALYZE divisors;
+SELECT * FROM compare('SELECT f.id FROM facts f JOIN divisors d ON f.id = d.k AND f.k = 10 / d.divisor');
+SELECT * FROM compare('SELECT f.id FROM facts f JOIN divisors d ON f.id + 0 = d.k AND f.k = 10 / d.divisor');
+SELECT * FROM compare('SELECT f.id FROM facts f JOIN divisors d ON f.k = 10 / nullif(d.divisor, 0) AND f.id + 0 = d.k');
 
 -- Row-level security is applied first, and nothing is revealed about hidden rows
 CREATE TABLE secrets AS SELECT n AS id, n AS k, n % 10 = 0 AS open FROM generate_series(1, 1000) n;

@@ -15,7 +15,8 @@
  *	  one by which a Gather signals a rescan, the one by which EvalPlanQual does, and results
  *	  of uncorrelated subqueries.
  *	- The outer key is a plain column of a table.  Testing it cannot raise an error that the
- *	  query would not have raised.
+ *	  query would not have raised.  For the same reason the inner key is a plain column, too,
+ *	  or the first key of the join: the server does not evaluate the keys after a NULL.
  *	- Between the join and the scan, a missing row only causes rows to be missing that the
  *	  join would discard.  That holds for outer sides of INNER, LEFT, SEMI and ANTI joins,
  *	  for inner sides of INNER joins, for nodes that return the rows of their children one by
@@ -260,9 +261,9 @@ drops_outer_rows(JoinType type)
 	return type == JOIN_INNER || type == JOIN_SEMI || type == JOIN_RIGHT || bf_is_right_semi_or_anti(type);
 }
 
-/* The column of the outer side that an expression is, or NULL.  Relabelling does not change a value. */
+/* The column of a node's child, or of a join's outer side, that a key is, or NULL.  Relabelling does not change a value. */
 static Var *
-outer_column(Expr *expression)
+key_column(Expr *expression)
 {
 	while (IsA(expression, RelabelType))
 		expression = ((RelabelType *) expression)->arg;
@@ -283,8 +284,8 @@ traceable_pairs(Edit *edit, HashJoin *join, Hash *hash)
 
 		pair->outer = list_nth(join->hashkeys, i);
 		pair->inner = list_nth(hash->hashkeys, i);
-		column = outer_column(pair->outer);
-		if (column == NULL || contain_volatile_functions((Node *) pair->inner) ||
+		column = key_column(pair->outer);
+		if (column == NULL || (i > 0 && key_column(pair->inner) == NULL) || contain_volatile_functions((Node *) pair->inner) ||
 			!join_key_for(trace.operator, trace.collation, exprType((Node *) pair->outer), exprType((Node *) pair->inner),
 						  &pair->outer_key, &pair->inner_key))
 			continue;
@@ -308,7 +309,7 @@ consider_join(Edit *edit, HashJoin *join)
 	if (!drops_outer_rows(join->join.jointype) ||
 		(joinfilter_max_share < 1 && join->join.plan.plan_rows > outerPlan(join)->plan_rows * joinfilter_max_share) ||
 		!bms_is_subset(hash->plan.extParam, edit->harmless) ||
-		joinfilter_node_is_volatile(edit->stmt, &join->join.plan) || joinfilter_tree_is_volatile(edit->stmt, &hash->plan))
+		joinfilter_node_is_volatile(edit->stmt, &join->join.plan) || joinfilter_tree_is_volatile(edit->stmt, &hash->plan, false))
 		return;
 	pairs = traceable_pairs(edit, join, hash);
 	foreach(cell, pairs)

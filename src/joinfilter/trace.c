@@ -24,6 +24,26 @@
  * ----------------------------------------------------------------
  */
 
+/* A search for something volatile. */
+typedef struct VolatileSearch
+{
+	PlannedStmt *stmt;
+	bool		ctes;			/* also in the common table expressions that are read? */
+	Bitmapset  *subplans;		/* that have been searched */
+} VolatileSearch;
+
+static bool tree_is_volatile(VolatileSearch *search, Plan *plan);
+
+/* Search a subplan of the statement, once: several nodes and expressions can refer to it. */
+static bool
+subplan_is_volatile(VolatileSearch *search, int plan_id)
+{
+	if (bms_is_member(plan_id, search->subplans))
+		return false;
+	search->subplans = bms_add_member(search->subplans, plan_id);
+	return tree_is_volatile(search, list_nth(search->stmt->subplans, plan_id - 1));
+}
+
 static bool
 is_volatile_function(Oid function)
 {
@@ -81,74 +101,96 @@ find_init_plan(Plan **link, void *context)
  * need the parameter, the subquery is not executed.
  */
 static bool
-is_volatile_param(PlannedStmt *stmt, const Param *param)
+is_volatile_param(VolatileSearch *search, const Param *param)
 {
-	InitPlanSearch search = {param->paramid};
+	InitPlanSearch init_plan = {param->paramid};
 	ListCell   *cell;
 
 	if (param->paramkind != PARAM_EXEC)
 		return false;
-	find_init_plan(&stmt->planTree, &search);
-	foreach(cell, stmt->subplans)
+	find_init_plan(&search->stmt->planTree, &init_plan);
+	foreach(cell, search->stmt->subplans)
 	{
-		if (search.plan_id == 0)
-			find_init_plan((Plan **) &lfirst(cell), &search);
+		if (init_plan.plan_id == 0)
+			find_init_plan((Plan **) &lfirst(cell), &init_plan);
 	}
-	return search.plan_id != 0 && joinfilter_tree_is_volatile(stmt, list_nth(stmt->subplans, search.plan_id - 1));
+	return init_plan.plan_id != 0 && subplan_is_volatile(search, init_plan.plan_id);
 }
 
 /* Does an expression contain a volatile aggregate, or a subquery that evaluates something volatile? */
 static bool
-has_volatile_part(Node *node, void *stmt)
+has_volatile_part(Node *node, void *search)
 {
 	if (node == NULL)
 		return false;
 	if (IsA(node, Aggref) && is_volatile_aggregate(((Aggref *) node)->aggfnoid))
 		return true;
-	if (IsA(node, Param) && is_volatile_param(stmt, (Param *) node))
+	if (IsA(node, Param) && is_volatile_param(search, (Param *) node))
 		return true;
-	if (IsA(node, SubPlan) &&
-		joinfilter_tree_is_volatile(stmt, list_nth(((PlannedStmt *) stmt)->subplans, ((SubPlan *) node)->plan_id - 1)))
+	if (IsA(node, SubPlan) && subplan_is_volatile(search, ((SubPlan *) node)->plan_id))
 		return true;
-	return expression_tree_walker(node, has_volatile_part, stmt);
+	return expression_tree_walker(node, has_volatile_part, search);
 }
 
 static bool
-is_volatile(PlannedStmt *stmt, void *expression)
+is_volatile(VolatileSearch *search, void *expression)
 {
-	return contain_volatile_functions(expression) || has_volatile_part(expression, stmt);
+	return contain_volatile_functions(expression) || has_volatile_part(expression, search);
 }
 
-/* Does a node itself evaluate anything volatile?  What is not known is taken to be volatile. */
-bool
-joinfilter_node_is_volatile(PlannedStmt *stmt, Plan *plan)
+static bool
+node_is_volatile(VolatileSearch *search, Plan *plan)
 {
 	const NodeKind *kind = joinfilter_node_kind(plan);
 
-	if (kind->opaque || is_volatile(stmt, plan->targetlist) || is_volatile(stmt, plan->qual))
+	if (kind->opaque || is_volatile(search, plan->targetlist) || is_volatile(search, plan->qual))
 		return true;
 	for (int i = 0; i < lengthof(kind->expressions) && kind->expressions[i] != 0; i++)
 	{
-		if (is_volatile(stmt, NODE_FIELD(Node *, plan, kind->expressions[i])))
+		if (is_volatile(search, NODE_FIELD(Node *, plan, kind->expressions[i])))
 			return true;
 	}
 	return false;
 }
 
 static bool
-subtree_is_volatile(Plan **link, void *stmt)
+subtree_is_volatile(Plan **link, void *search)
 {
-	return joinfilter_tree_is_volatile(stmt, *link);
+	return tree_is_volatile(search, *link);
 }
 
-/* Does a plan evaluate anything volatile?  A sample without a seed differs from process to process. */
-bool
-joinfilter_tree_is_volatile(PlannedStmt *stmt, Plan *plan)
+/* A sample without a seed differs from process to process. */
+static bool
+tree_is_volatile(VolatileSearch *search, Plan *plan)
 {
 	return plan != NULL &&
-		(joinfilter_node_is_volatile(stmt, plan) ||
+		(node_is_volatile(search, plan) ||
 		 (IsA(plan, SampleScan) && ((SampleScan *) plan)->tablesample->repeatable == NULL) ||
-		 joinfilter_walk_children(plan, subtree_is_volatile, stmt));
+		 (search->ctes && IsA(plan, CteScan) && subplan_is_volatile(search, ((CteScan *) plan)->ctePlanId)) ||
+		 joinfilter_walk_children(plan, subtree_is_volatile, search));
+}
+
+/* Does a node itself evaluate anything volatile?  What is not known is taken to be volatile. */
+bool
+joinfilter_node_is_volatile(PlannedStmt *stmt, Plan *plan)
+{
+	VolatileSearch search = {stmt, true};
+
+	return node_is_volatile(&search, plan);
+}
+
+/*
+ * Does a plan evaluate anything volatile?
+ *
+ * A common table expression returns the same rows whenever it is read, even if it is volatile.
+ * But it is executed only as far as it is read, which matters if `ctes` is true.
+ */
+bool
+joinfilter_tree_is_volatile(PlannedStmt *stmt, Plan *plan, bool ctes)
+{
+	VolatileSearch search = {stmt, ctes};
+
+	return tree_is_volatile(&search, plan);
 }
 
 /* ----------------------------------------------------------------
@@ -170,7 +212,7 @@ trace_join(Trace *trace, Join *join, Var *column)
 		return;
 
 	/* the other side may be read less often, or not at all */
-	if (!joinfilter_tree_is_volatile(trace->stmt, outer ? innerPlan(join) : outerPlan(join)))
+	if (!joinfilter_tree_is_volatile(trace->stmt, outer ? innerPlan(join) : outerPlan(join), true))
 		joinfilter_trace(trace, outer ? outerPlan(join) : innerPlan(join), column->varattno);
 }
 

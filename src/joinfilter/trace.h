@@ -28,7 +28,7 @@ typedef struct Trace
 } Trace;
 
 extern bool joinfilter_node_is_volatile(PlannedStmt *stmt, Plan *plan);
-extern bool joinfilter_tree_is_volatile(PlannedStmt *stmt, Plan *plan);
+extern bool joinfilter_tree_is_volatile(PlannedStmt *stmt, Plan *plan, bool ctes);
 extern void joinfilter_trace(Trace *trace, Plan *plan, AttrNumber resno);
 
 #endif							/* BF_TRACE_H */
