@@ -64,6 +64,7 @@ typedef struct FpOrigin
 extern uint32 fp_bucket(uint64 hash, FpStep step, unsigned *member);
 extern FpOrigin fp_origin(uint32 bucket);
 extern uint32 fp_group_of(uint32 bucket, unsigned level);
+extern FpStep fp_step_shown(uint64 hash, uint32 bucket, FpStep step);
 extern uint32 fp_bucket_of(uint32 group, unsigned level, unsigned member);
 extern uint32 fp_buckets_at(FpStep step, uint32 group);
 extern unsigned fp_extent(uint32 bucket, uint32 *offset, uint32 *size);

@@ -147,6 +147,20 @@ fp_group_of(uint32 bucket, unsigned level)
 	return level > made_at ? origin.group + (UINT32_C(1) << made_at) : origin.group;
 }
 
+/*
+ * A step that the group of a hash has taken for certain, if a bucket that the hash belonged to once
+ * has given entries away up to `step`.  A level divides a group into two, and then the bucket only
+ * shows what its own half has taken: of the other half it shows that it has become one.
+ */
+FpStep
+fp_step_shown(uint64 hash, uint32 bucket, FpStep step)
+{
+	unsigned	level = fp_level(step);
+	uint32		different = (fp_group_of(bucket, level) ^ (uint32) hash) & (uint32) ((UINT64CONST(1) << level) - 1);
+
+	return different == 0 ? step : (FpStep) (FP_GROUP * (pg_rightmost_one_pos32(different) + 1));
+}
+
 /* The number of buckets when `group` groups have taken the next step. */
 uint32
 fp_buckets_at(FpStep step, uint32 group)

@@ -153,7 +153,7 @@ fp_locate(Relation index, uint64 hash, int lock)
 			return buffer;
 		else
 		{
-			step = fp_header(page)->step;
+			step = fp_step_shown(hash, bucket, fp_header(page)->step);
 			fp_forget_meta(index);
 		}
 		UnlockReleaseBuffer(buffer);

@@ -176,7 +176,8 @@ IndexBulkDeleteResult *
 fp_bulkdelete(IndexVacuumInfo *info, IndexBulkDeleteResult *result, IndexBulkDeleteCallback callback, void *state)
 {
 	Vacuum		vacuum = {info->index, info->strategy, callback, state};
-	uint32		first_end = fp_count_buckets(info->index);
+	FpMeta		before = fp_read_meta(info->index);
+	FpMeta		after;
 	uint32		bucket = 0;
 	uint32		end;
 
@@ -188,11 +189,14 @@ fp_bulkdelete(IndexVacuumInfo *info, IndexBulkDeleteResult *result, IndexBulkDel
 			clean_bucket(&vacuum, bucket);
 		}
 	}
+	after = fp_read_meta(info->index);
 	if (result == NULL)
 		result = palloc0(sizeof(IndexBulkDeleteResult));
 	result->num_pages = RelationGetNumberOfBlocks(info->index);
 	result->num_index_tuples = vacuum.remaining;
-	result->estimated_count = end != first_end;
+
+	/* entries that moved meanwhile may have been counted twice */
+	result->estimated_count = after.level != before.level || after.sweep != before.sweep || after.group != before.group;
 	result->tuples_removed += vacuum.removed;
 	return result;
 }

@@ -78,6 +78,49 @@ test_moves(void)
 	}
 }
 
+/* The step that a group has taken when an index has grown to this size, as fp_hint has it. */
+static FpStep
+step_at(uint64 position, uint32 group)
+{
+	FpStep		step = 0;
+
+	while (position >= UINT64CONST(1) << fp_level(step))
+		position -= UINT64CONST(1) << fp_level(step++);
+	return step + ((group & ((UINT64CONST(1) << fp_level(step)) - 1)) < position ? 1 : 0);
+}
+
+/*
+ * A process that knows the index as it was long ago finds the bucket of a hash from one bucket to
+ * the next, as fp_locate does, and never looks for a bucket that does not exist yet.
+ */
+static void
+test_old_hints(void)
+{
+	for (int i = 0; i < 300000; i++)
+	{
+		uint64		hash = next_random();
+		uint64		now = next_random() >> (46 + next_random() % 18);
+		FpStep		step = step_at(next_random() % (now + 1), (uint32) hash);
+		FpStep		taken = step_at(now, (uint32) hash);
+
+		for (unsigned tries = 0; fp_bucket(hash, step, NULL) != fp_bucket(hash, taken, NULL); tries++)
+		{
+			uint32		bucket = fp_bucket(hash, step, NULL);
+			FpStep		of_bucket = step_at(now, 0);
+
+			/* the bucket's group is that of its level, or of the next one */
+			of_bucket = step_at(now, fp_group_of(bucket, fp_level(of_bucket)));
+			step = fp_step_shown(hash, bucket, of_bucket);
+			if (step > taken || tries > FP_GROUP * FP_MAX_LEVEL)
+			{
+				CHECK(false, "bucket %u shows step %u, but the group has taken %u", bucket, step, taken);
+				break;
+			}
+		}
+		passed++;
+	}
+}
+
 /* What decides are the tag and the bits up to the level: others do not matter. */
 static void
 test_bits(void)
@@ -218,6 +261,7 @@ main(void)
 {
 	printf("seed %llu\n", (unsigned long long) SEED);
 	test_moves();
+	test_old_hints();
 	test_bits();
 	test_balance();
 	test_extents();
