@@ -28,7 +28,7 @@
 typedef struct VolatileSearch
 {
 	PlannedStmt *stmt;
-	bool		ctes;			/* also in the common table expressions that are read? */
+	bool		ctes;			/* also in common table expressions? */
 	Bitmapset  *subplans;		/* that have been searched */
 } VolatileSearch;
 
