@@ -99,7 +99,7 @@ SET bloomfilter.join_filter = on;
 SELECT count(*), sum(amount) FROM sale JOIN calendar USING (day) WHERE quarter = 'Q2';
 \timing off
 \set ECHO none
-\echo '--- EXPLAIN ANALYZE of it, only the lines about partitions:'
+\echo '--- EXPLAIN ANALYZE of it, only the lines about partitions (the first page is read before the filter is complete):'
 \set partitions 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT count(*), sum(amount) FROM sale JOIN calendar USING (day) WHERE quarter = ''Q2'''
 :partitions \g | grep -E 'on sale|Partition Skipped' | sed 's/^  *//'
 RESET bloomfilter.join_filter;
