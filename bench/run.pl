@@ -296,7 +296,7 @@ sub report
 	open my $md, '>', "$OUT/$date.md" or die "$OUT: $!\n";
 	print $csv "group,case,best,median,peer,ratio,target,met,buffers per row,memory MB,unit\n";
 	my $data = $option{kit} ? " of $option{only}" : " ($KEYS keys of 16 characters)";
-	print $md "# Benchmark of $date\n\n$machine Commit $ENV{BENCH_COMMIT}.\n\nBest of $option{rounds} interleaved rounds" . ($option{kit} ? '' : ' (builds and joins: two more)') . "; scale $option{scale}$data. "
+	print $md "# Benchmark of $date\n\n$machine Commit $ENV{BENCH_COMMIT}.\n\nBest of $option{rounds} interleaved rounds" . ($option{kit} ? '' : ' (builds and joins: two more)') . "; scale $option{scale}$data" . ($option{indexes} eq 'off' ? ', without indexes. ' : '. ')
 	  . "A ratio is the case divided by its peer; with a goal of \">=\" and in star schemas it is the inverse, how many times as fast the case is. Noise is about 10%.\n";
 	for my $case (@cases)
 	{
@@ -412,7 +412,7 @@ sub main
 {
 	my @cases;
 	my $done = 0;
-	my $date = strftime('%Y-%m-%d', gmtime) . "-pg$major" . ($option{only} eq '.' ? '' : '-' . ($option{only} =~ s/\W+/-/gr =~ s/^-|-$//gr));
+	my $date = strftime('%Y-%m-%d', gmtime) . "-pg$major" . ($option{only} eq '.' ? '' : '-' . ($option{only} =~ s/\W+/-/gr =~ s/^-|-$//gr)) . ($option{indexes} eq 'off' ? '-no-indexes' : '');
 
 	# load data only for the selected groups
 	@cases = $option{kit} ? () : cases();
