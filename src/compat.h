@@ -8,6 +8,8 @@
 #include "postgres.h"
 #include "fmgr.h"
 
+#include <limits.h>				/* included by the server's headers before 19 */
+
 /* Report a soft error from an input function, since 16. */
 #if PG_VERSION_NUM >= 160000
 #include "nodes/miscnodes.h"
