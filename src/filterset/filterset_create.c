@@ -203,6 +203,11 @@ bloom_set_create(PG_FUNCTION_ARGS)
 				 errmsg("name of a filter set must not include a database"),
 				 errhint("Specify a name, or a schema and a name: the set is created in the current database.")));
 	namespace = RangeVarGetCreationNamespace(name);
+	if (OidIsValid(get_relname_relid(name->relname, namespace)))
+		ereport(ERROR,
+				(errcode(ERRCODE_DUPLICATE_TABLE),
+				 errmsg("relation \"%s\" already exists", name->relname),
+				 errhint("A filter set is a table. To remove all keys of an existing set, call bloom_set_reset.")));
 	table = quote_qualified_identifier(get_namespace_name(namespace), name->relname);
 	empty = DatumGetCString(DirectFunctionCall1(filter_out, PointerGetDatum(empty_filter(size, PG_GETARG_OID(3)))));
 
