@@ -405,9 +405,9 @@ key_check_collation(Oid collation)
 	if (!get_collation_isdeterministic(collation))
 		ereport(ERROR,
 				(errcode(ERRCODE_DATATYPE_MISMATCH),
-				 errmsg("strings with the nondeterministic collation \"%s\" cannot be keys of a filter",
+				 errmsg("nondeterministic collation \"%s\" is not supported for keys",
 						get_collation_name(collation)),
-				 errdetail("Strings that are equal under this collation may differ in their bytes, which a filter hashes."),
+				 errdetail("Strings that are equal under this collation may differ in their bytes, which are hashed."),
 				 errhint("Convert the key to a canonical form with a deterministic collation, for example lower(key) COLLATE \"C\".")));
 	deterministic_collation = collation;
 }
