@@ -205,8 +205,8 @@ bloom_rotate(PG_FUNCTION_ARGS)
 	if (filter.header.max_layers == 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("filter does not rotate"),
-				 errhint("Create it with bloom_new(capacity, fpp, max_layers => n).")));
+				 errmsg("cannot rotate a filter without max_layers"),
+				 errhint("Create the filter with bloom_new(capacity, fpp, max_layers => n).")));
 	bf_mutable_load(&rotated, server_host(NULL), &filter);
 	bf_bloom_rotate(&rotated.bloom);
 	PG_RETURN_POINTER(builder_flat(&rotated));

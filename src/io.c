@@ -33,7 +33,7 @@ filter_in(FunctionCallInfo fcinfo, uint16 kind)
 		bf_ereturn(fcinfo->context,
 				   (errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
 					errmsg("invalid input syntax for type %s", value_type_name(kind)),
-					errdetail("The text has %zu characters; its length must be a multiple of four.", length),
+					errdetail("The length of the text is %zu; it must be a multiple of four.", length),
 					errhint("Use the text that the server printed, unchanged.")));
 	if (n + VARHDRSZ > BF_MAX_BYTES)
 		bf_ereturn(fcinfo->context,

@@ -91,6 +91,7 @@ extern ArrayType *key_array_of_missing(const KeyArray *keys, const bool *found);
 
 /* Classes. */
 extern char *key_class_label(const KeyClass *class);
+extern const char *key_class_cast(const KeyClass *class);
 extern bool key_class_is_array(const KeyClass *class);
 extern void key_class_compare(const KeyClass *filter, const KeyClass *key);
 extern void key_class_check_same(const KeyClass *a, const KeyClass *b);

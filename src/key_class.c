@@ -24,8 +24,8 @@ key_class_label(const KeyClass *class)
 }
 
 /* A type of this class, to be suggested for a cast; NULL if there is none. */
-static const char *
-cast_for_class(const KeyClass *class)
+const char *
+key_class_cast(const KeyClass *class)
 {
 	switch (class->code)
 	{
@@ -65,7 +65,7 @@ key_class_compare(const KeyClass *filter, const KeyClass *key)
 
 	if (key_class_equal(&class, key) || class.code == BF_CLASS_NONE)
 		return;
-	type = cast_for_class(&class);
+	type = key_class_cast(&class);
 	class.scheme = key->scheme;
 	if (key_class_equal(&class, key))
 		ereport(ERROR,

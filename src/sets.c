@@ -132,14 +132,14 @@ sets_intersect(bf_mutable *filter, const bf_filter *other)
 
 /* Check that filters have the same geometry, as sums and differences require. */
 static void
-sets_check_geometry(const bf_cuckoo *cuckoo, const bf_filter *other, const char *done)
+sets_check_geometry(const bf_cuckoo *cuckoo, const bf_filter *other)
 {
 	const bf_layer *layer = &other->layer[0];
 
 	if (!bf_cuckoo_can_merge(cuckoo, other))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("cuckoo filters of different geometry cannot be %s", done),
+				 errmsg("cuckoo filters of different geometry cannot be combined"),
 				 errdetail("The filters have " UINT64_FORMAT " and " UINT64_FORMAT " buckets, %d and %d bits per slot, fpp %g and %g, and growth %d and %d.",
 						   cuckoo->table.buckets, layer->table.buckets,
 						   cuckoo->table.slot_bits, layer->table.slot_bits,
@@ -153,7 +153,7 @@ sets_merge(bf_mutable *filter, const bf_filter *other)
 {
 	if (sets_combine_with_empty(filter, other))
 		return;
-	sets_check_geometry(&filter->cuckoo, other, "merged");
+	sets_check_geometry(&filter->cuckoo, other);
 	bf_cuckoo_merge(&filter->cuckoo, other);
 }
 
@@ -247,7 +247,7 @@ cuckoo_subtract(PG_FUNCTION_ARGS)
 		PG_RETURN_DATUM(PG_GETARG_DATUM(0));
 	bf_mutable_load(&filter, server_host(NULL), &a);
 	if (!bf_filter_is_empty(&a))
-		sets_check_geometry(&filter.cuckoo, &b, "subtracted");
+		sets_check_geometry(&filter.cuckoo, &b);
 	if (bf_filter_is_empty(&a) || !bf_cuckoo_subtract(&filter.cuckoo, &b, &there, &wanted))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),

@@ -298,7 +298,7 @@ load_set(Oid relid, Oid schema)
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_TABLE),
 				 errmsg("relation with OID %u does not exist", relid),
-				 errhint("A filter set is a table that bloom_set_create() made.")));
+				 errhint("Create a filter set with bloom_set_create().")));
 	context = AllocSetContextCreate(CurrentMemoryContext, "filter set", ALLOCSET_SMALL_SIZES);
 	old = MemoryContextSwitchTo(context);
 	set = palloc0(sizeof(FilterSet));
@@ -307,7 +307,7 @@ load_set(Oid relid, Oid schema)
 		ereport(ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
 				 errmsg("\"%s\" is not a filter set", RelationGetRelationName(relation)),
-				 errhint("A filter set is a table that bloom_set_create() made.")));
+				 errhint("Create a filter set with bloom_set_create().")));
 	MemoryContextSwitchTo(old);
 	check_column(relation, "slot", INT4OID);
 	if (set->step != 0)

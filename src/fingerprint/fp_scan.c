@@ -20,6 +20,7 @@
 #include "nodes/tidbitmap.h"
 #include "pgstat.h"
 #include "storage/predicate.h"
+#include "utils/builtins.h"
 #include "utils/memutils.h"
 
 /* A posting page that is still to be read. */
@@ -323,8 +324,8 @@ hash_key(IndexScanDesc desc)
 			index_key_class_check(desc->indexRelation, &class, FP_META_BLOCK);
 			ereport(ERROR,
 					(errcode(ERRCODE_DATATYPE_MISMATCH),
-					 errmsg("index \"%s\" cannot be searched for this type of key",
-							RelationGetRelationName(desc->indexRelation)),
+					 errmsg("index \"%s\" cannot be searched for a key of type %s",
+							RelationGetRelationName(desc->indexRelation), format_type_be(scan->type->typid)),
 					 errdetail("An operator that the extension does not provide was added to its operator family.")));
 		}
 	}

@@ -254,10 +254,19 @@ static void
 refuse_class(Relation index, IndexKeyClass stored, const KeyType *type)
 {
 	KeyClass	of_index;
+	const char *cast;
 
 	index_key_class_check(index, &stored, 0);
 	of_index = index_key_class(&stored);
-	key_class_check(&of_index, &type->class);
+	cast = key_class_cast(&of_index);
+	ereport(ERROR,
+			(errcode(ERRCODE_DATATYPE_MISMATCH),
+			 errmsg("key of class %s does not fit index \"%s\" of class %s", key_class_label(&type->class),
+					RelationGetRelationName(index), key_class_label(&of_index)),
+			 key_class_is_array(&type->class) && !key_class_is_array(&of_index) ?
+			 errhint("If each element is a key, use bloom_index_contains_each() or bloom_index_missing().") :
+			 cast != NULL ? errhint("Cast the key to the type of the column, for example key::%s.", cast) :
+			 errhint("Cast the key to the type of the column.")));
 }
 
 /*
