@@ -131,6 +131,12 @@
 #define bf_finish_tuple_desc(desc)	((void) 0)
 #endif
 
+#if PG_VERSION_NUM >= 170000
+#define bf_test_for_old_snapshot(snapshot, relation, page)	((void) 0)
+#else
+#define bf_test_for_old_snapshot(snapshot, relation, page)	TestForOldSnapshot(snapshot, relation, page)
+#endif
+
 /* EXPLAIN ANALYZE counts searches of an index since 18. */
 #if PG_VERSION_NUM >= 180000
 #define bf_count_index_search(scan) \

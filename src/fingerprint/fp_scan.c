@@ -39,6 +39,7 @@ typedef struct FpScan
 	MemoryContext scratch;		/* for hashing one value */
 	bool		started;
 	uint64		hash;
+	Snapshot	snapshot;
 	FpChain		chain;			/* of the pages that were read */
 	Link		broken;			/* the last one whose page was freed */
 
@@ -164,6 +165,7 @@ add_posting(FpScan *scan, Buffer buffer)
 {
 	Page		page = BufferGetPage(buffer);
 
+	bf_test_for_old_snapshot(scan->snapshot, scan->chain.index, page);
 	add_rows(scan, fp_rows(page, room_for_rows(scan, fp_count(page))));
 	add_link(scan, BufferGetBlockNumber(buffer), fp_header(page)->next, fp_header(page)->next_generation);
 }
@@ -174,9 +176,13 @@ add_matches(FpScan *scan, Buffer buffer)
 {
 	Page		page = BufferGetPage(buffer);
 	uint16		found[FP_CAPACITY];
-	unsigned	n = fp_match(page, scan->hash, found);
-	ItemPointerData *rows = room_for_rows(scan, n);
+	unsigned	n;
+	ItemPointerData *rows;
 	unsigned	n_rows = 0;
+
+	bf_test_for_old_snapshot(scan->snapshot, scan->chain.index, page);
+	n = fp_match(page, scan->hash, found);
+	rows = room_for_rows(scan, n);
 
 	for (unsigned i = 0; i < n; i++)
 	{
@@ -347,6 +353,7 @@ fp_may_contain(Relation index, uint64 hash, Snapshot snapshot)
 	bool		found;
 
 	scan.hash = hash;
+	scan.snapshot = snapshot;
 	scan.room = FIRST_ROOM;
 	scan.rows = palloc(scan.room * sizeof(ItemPointerData));
 	PredicateLockPage(index, FP_PREDICATE_BLOCK(hash), snapshot);
@@ -367,6 +374,7 @@ start(IndexScanDesc desc)
 	pgstat_count_index_scan(desc->indexRelation);
 	bf_count_index_search(desc);
 	scan->started = true;
+	scan->snapshot = desc->xs_snapshot;
 	if (!hash_key(desc))
 		return false;
 	PredicateLockPage(desc->indexRelation, FP_PREDICATE_BLOCK(scan->hash), desc->xs_snapshot);
