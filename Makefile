@@ -43,7 +43,7 @@ REGRESS_OPTS = --load-extension=bloomfilter --load-extension=citext
 
 # Isolation tests (specs/).  They are left out if REGRESS is set on the command line.
 ifneq ($(origin REGRESS), command line)
-ISOLATION = new_keys filter_set_skew filter_set_names filter_set_changes index_skew index_snapshot index_move index_locks index_change index_temporary \
+ISOLATION = new_keys filter_set_skew filter_set_names filter_set_changes index_skew index_snapshot index_move index_locks index_change index_names index_temporary \
             index_monitoring \
             joins_hot joins_recheck lookup_skew lookup_recheck lookup_change lookup_snapshot \
             fingerprint_skew fingerprint_vacuum fingerprint_concurrently fingerprint_snapshot \

@@ -23,7 +23,6 @@
 #include "catalog/pg_namespace.h"
 #include "catalog/pg_operator.h"
 #include "catalog/pg_type.h"
-#include "executor/spi.h"
 #include "executor/tstoreReceiver.h"
 #include "funcapi.h"
 #include "lib/stringinfo.h"
@@ -34,6 +33,7 @@
 #include "utils/syscache.h"
 #include "utils/typcache.h"
 
+#include "../spi_plan.h"
 #include "table_lookup.h"
 #include "trust.h"
 
@@ -158,14 +158,14 @@ find_in(FindCall *call, int table, FunctionCallInfo fcinfo)
 	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
 	Oid			key_type = get_fn_expr_argtype(fcinfo->flinfo, 2);
 	bool		all = table == call->lookup.n;
-	const LookupTable *only = &call->lookup.tables[table];
+	Oid			relation = all ? call->lookup.relation : call->lookup.tables[table].table;
 	SPIPlanPtr	plan = call->plans[table];
 	bool		keep = plan != NULL || call->kept < MAX_KEPT_PLANS;
 	SPIExecuteOptions options = {0};
 
 	if (plan == NULL)
 	{
-		plan = SPI_prepare(find_query(all ? call->lookup.relation : only->table, !all, result->setDesc, call->lookup.column),
+		plan = SPI_prepare(find_query(relation, !all, result->setDesc, call->lookup.column),
 						   1, &key_type);
 		if (plan == NULL)
 			elog(ERROR, "SPI_prepare failed: %s", SPI_result_code_string(SPI_result));
@@ -182,9 +182,15 @@ find_in(FindCall *call, int table, FunctionCallInfo fcinfo)
 	options.dest = CreateTuplestoreDestReceiver();
 	SetTuplestoreDestReceiverParams(options.dest, result->setResult, result->econtext->ecxt_per_query_memory,
 									false, NULL, NULL);
-	bfindex_probed_table = all ? InvalidOid : only->table;
+	bfindex_probed_table = all ? InvalidOid : relation;
 	if (SPI_execute_plan_extended(plan, &options) != SPI_OK_SELECT)
 		elog(ERROR, "SPI_execute_plan_extended failed");
+	if (!spi_plan_uses(plan, relation))
+		ereport(ERROR,
+				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+				 errmsg("schema of table \"%s\" was renamed by another session", get_rel_name(relation)),
+				 errdetail("Another table has the name of the table now."),
+				 errhint("Retry the transaction.")));
 	if (!keep)
 		SPI_freeplan(plan);
 }

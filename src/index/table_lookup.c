@@ -56,6 +56,12 @@ count_invalidation(Datum arg, Oid relation)
 	invalidations++;
 }
 
+static void
+count_schema_change(Datum arg, int cache, uint32 hash)
+{
+	invalidations++;
+}
+
 /* Can this index rule out that the table contains a key? */
 static bool
 index_is_filter(Oid index)
@@ -194,13 +200,15 @@ table_lookup_resolve(TableLookup *lookup, Oid relation, const char *column)
 	bool		found = false;
 
 	AcceptInvalidationMessages();
-	if (lookup->relation == relation && lookup->invalidations == invalidations &&
+	if (OidIsValid(relation) && lookup->relation == relation && lookup->invalidations == invalidations &&
 		lookup->transaction == BF_LOCAL_TRANSACTION && lookup->subtransaction == GetCurrentSubTransactionId() &&
 		lookup->user == GetUserId() && strcmp(lookup->column, column) == 0)
 		return;
 	if (!registered)
 	{
 		CacheRegisterRelcacheCallback(count_invalidation, (Datum) 0);
+		/* bloom_find keeps statements that contain names of schemas */
+		CacheRegisterSyscacheCallback(NAMESPACEOID, count_schema_change, (Datum) 0);
 		registered = true;
 	}
 	lookup->relation = InvalidOid;
