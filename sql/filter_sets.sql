@@ -85,6 +85,8 @@ SELECT bloom_set_create('bad', 10, expiry => '300000 years');
 SELECT bloom_set_create('bad', 10, expiry => '1 day', steps => 0);
 SELECT bloom_set_create('bad', 10, expiry => '1 day', steps => 61);
 SELECT bloom_set_create('bad', 10, steps => 3);
+-- the filters of a slot share the fpp, of which each needs at least 1e-12
+SELECT bloom_set_create('bad', 10, fpp => 6e-11, expiry => '1 day', steps => 60);
 SELECT bloom_set_create('seen', 10);
 SELECT bloom_set_create('nowhere.seen', 10);
 SELECT bloom_set_create('db.public.seen', 10);
@@ -258,6 +260,8 @@ SELECT bloom_set_contains('shared', 'z'), bloom_set_contains('shared', 'by the t
 CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
 CREATE TRIGGER r BEFORE UPDATE ON shared FOR EACH ROW EXECUTE FUNCTION refuse();
 SELECT bloom_set_add('shared', 'refused');
+SELECT bloom_set_reset('shared');
+SELECT bloom_set_contains('shared', 'z');
 -- the second time, its row is locked: once more is enough
 CREATE OR REPLACE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE NOTICE ''refused''; RETURN NULL; END';
 SELECT bloom_set_add('shared', 'refused');
@@ -363,6 +367,11 @@ SELECT bloom_set_contains('recent', 'e');
 SELECT bloom_set_reset('recent');
 SELECT bloom_set_contains('recent', 'e'), bloom_set_add('recent', 'e');
 SELECT s.expiry, s.steps FROM bloom_set_create('monthly', 10, expiry => '1 month 2 days') AS name, bloom_set_stats(name) AS s;
+-- many steps and a low fpp: filters are large even for one key, so a slot has some keys nevertheless
+SELECT slots, bytes < 40 * 1024 * 1024 AS small, target_fpp FROM bloom_set_create('precise', 1000, fpp => 6.1e-11, expiry => '1 day', steps => 60) AS name, bloom_set_stats(name) AS s;
+SELECT count(bloom_set_add('precise', n::text)) FROM generate_series(1, 3) n;
+SELECT bloom_set_contains_each('precise', ARRAY['1', '2', '3', '4']);
+DROP TABLE precise;
 
 -- random keys and steps, against a table of the step in which each key was new
 SELECT setseed(0.27);

@@ -47,6 +47,9 @@ typedef enum SetStatement
 	SET_LOCK,					/* the same, locked against changes */
 	SET_READ_MANY,				/* the rows of some slots */
 	SET_WRITE,					/* the row of a slot, unless it was changed */
+	SET_READ_ALL,				/* all rows */
+	SET_FILL,					/* insert the missing slots and empty the
+								 * others */
 	SET_STATEMENTS
 } SetStatement;
 
@@ -80,6 +83,7 @@ typedef struct SetSlot
 /* filterset_table.c */
 extern FilterSet *filter_set(Oid relation, Oid caller);
 extern void filter_set_run(FilterSet *set, SetStatement statement, Datum *values, bool read_only);
+extern Portal filter_set_open(FilterSet *set);
 extern int64 set_step_length(const Interval *expiry, int32 steps);
 
 /* filterset_slot.c */

@@ -68,22 +68,26 @@ static SetSize
 size_with_slots(int32 slots, int64 capacity, double fpp, int32 steps)
 {
 	double		mean = (double) capacity / slots / Max(steps, 1);
-	SetSize		size = {slots, (uint64) ceil(mean + 3 * sqrt(mean)), steps > 0 ? fpp / (steps + 1) : fpp};
+	SetSize		size = {slots, (uint64) ceil(mean + 3 * sqrt(mean)), Max(fpp / (steps + 1), BF_MIN_FPP)};
 
 	size.capacity = Max(size.capacity, 1);
 	size.shape = bf_first_shape(size.capacity, size.fpp, BF_DEFAULT_GROWTH, 0);
 	return size;
 }
 
-/* The fewest slots that are small enough. */
+/*
+ * The fewest slots that are small enough.  With a low fpp and many steps, even filters of one key are
+ * large; a slot may take twice their size then.
+ */
 static SetSize
 choose_size(int64 capacity, double fpp, int32 steps)
 {
 	uint64		limit = steps > 0 ? EXPIRING_SLOT_BYTES : SLOT_BYTES;
 	int32		low = MIN_SLOTS;
 	int32		high = SET_MAX_SLOTS;
-	SetSize		size;
+	SetSize		size = size_with_slots(SET_MAX_SLOTS, 1, fpp, steps);
 
+	limit = Max(limit, size.shape.words * 8 * (steps + 1) * 2);
 	while (low < high)
 	{
 		int32		middle = low + (high - low) / 2;
@@ -123,11 +127,11 @@ empty_filter(SetSize size, Oid key_typid)
 }
 
 static void
-run_command(const char *command, int expected)
+run_command(const char *command)
 {
 	int			result = SPI_execute(command, false, 0);
 
-	if (result != expected)
+	if (result != SPI_OK_UTILITY)
 		elog(ERROR, "SPI_execute failed: %s", SPI_result_code_string(result));
 }
 
@@ -139,11 +143,16 @@ interval_text(Interval *interval)
 
 /* Insert the missing slots and empty the others. */
 static void
-fill_slots(const FilterSet *set)
+fill_slots(FilterSet *set)
 {
-	run_command(psprintf("INSERT INTO %s (slot) SELECT n FROM pg_catalog.generate_series(0, %u) AS n"
-						 " ON CONFLICT (slot) DO UPDATE SET %s", set->table, set->slots - 1,
-						 set->step == 0 ? "filter = DEFAULT" : "filters = DEFAULT, turn = DEFAULT"), SPI_OK_INSERT);
+	filter_set_run(set, SET_FILL, NULL, false);
+	if (SPI_processed != set->slots)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("filter set \"%s\" could not be emptied", get_rel_name(set->relation)),
+				 errdetail("Because of a trigger, a rule or a row-level security policy, " UINT64_FORMAT " of %u slots were updated.",
+						   SPI_processed, set->slots),
+				 errhint("Resetting a set updates the rows of all slots, which the caller must be able to do.")));
 }
 
 /* bloom_set_create(name, capacity, fpp, key_type, expiry, steps): create a filter set */
@@ -188,6 +197,12 @@ bloom_set_create(PG_FUNCTION_ARGS)
 					 errmsg("expiry must be positive and at most 290000 years"),
 					 errdetail("The specified value is %s.", interval_text(expiry)),
 					 errhint("Specify for how long a key is reported, such as interval '7 days'.")));
+		if (PG_GETARG_FLOAT8(2) < BF_MIN_FPP * (steps + 1))
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					 errmsg("false-positive probability must be at least %g with %d steps", BF_MIN_FPP * (steps + 1), steps),
+					 errdetail("The specified value is %g.", PG_GETARG_FLOAT8(2)),
+					 errhint("Specify a larger fpp or fewer steps: the filters of a slot share the fpp.")));
 	}
 	else if (!PG_ARGISNULL(5))
 		ereport(ERROR,
@@ -227,13 +242,13 @@ bloom_set_create(PG_FUNCTION_ARGS)
 	appendStringInfo(&query, ") WITH (fillfactor = %d, toast_tuple_target = 8160)", EMPTY_FILLFACTOR);
 
 	SPI_connect();
-	run_command(query.data, SPI_OK_UTILITY);
+	run_command(query.data);
 	/* by its schema: a temporary table of the same name would be found first */
 	relation = get_relname_relid(name->relname, namespace);
 	fill_slots(filter_set(relation, fcinfo->flinfo->fn_oid));
 	/* ANALYZE would compare filters for long, and keep row versions meanwhile */
 	run_command(psprintf("ALTER TABLE %s SET (fillfactor = %d), ALTER %s SET STATISTICS 0", table, FILLFACTOR,
-						 expiry == NULL ? "filter" : "filters"), SPI_OK_UTILITY);
+						 expiry == NULL ? "filter" : "filters"));
 	SPI_finish();
 	PG_RETURN_OID(relation);
 }
@@ -291,12 +306,11 @@ add_slot_to_totals(const FilterSet *set, const SetSlot *slot, SetTotals *totals)
 }
 
 static SetTotals
-scan_slots(const FilterSet *set)
+scan_slots(FilterSet *set)
 {
 	SetTotals	totals = {0};
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "slots of a filter set", ALLOCSET_DEFAULT_SIZES);
-	char	   *query = psprintf("SELECT slot, %s FROM %s", set_columns(set), set->table);
-	Portal		portal = SPI_cursor_open_with_args(NULL, query, 0, NULL, NULL, NULL, true, 0);
+	Portal		portal = filter_set_open(set);
 
 	do
 	{

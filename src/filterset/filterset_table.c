@@ -24,11 +24,11 @@
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
-#include "utils/plancache.h"
 #include "utils/rel.h"
 #include "utils/syscache.h"
 #include "utils/timestamp.h"
 
+#include "../spi_plan.h"
 #include "filterset.h"
 
 /* An entry of the session's hash table. */
@@ -366,43 +366,62 @@ filter_set(Oid relation, Oid caller)
  * ----------------------------------------------------------------
  */
 
-static SPIPlanPtr
-prepare_statement(const FilterSet *set, SetStatement statement)
+/* The text of a statement, and the number of its parameters. */
+static char *
+statement_text(const FilterSet *set, SetStatement statement, int *parameters)
 {
 	bool		expires = set->step != 0;
-	Oid			filters = expires ? get_array_type(set->filter_type) : set->filter_type;
-	Oid			types[] = {statement == SET_READ_MANY ? INT4ARRAYOID : INT4OID, filters, filters, INT8OID, INT8OID};
-	int			n = statement != SET_WRITE ? 1 : expires ? 5 : 3;
-	char	   *query;
-	SPIPlanPtr	plan;
 
-	if (statement != SET_WRITE)
-		query = psprintf("SELECT slot, %s FROM %s WHERE slot OPERATOR(pg_catalog.=) %s%s", set_columns(set), set->table,
-						 statement == SET_READ_MANY ? "ANY ($1)" : "$1", statement == SET_LOCK ? " FOR NO KEY UPDATE" : "");
-	else if (expires)
-		query = psprintf("UPDATE %s SET filters = $3, turn = $5 WHERE slot OPERATOR(pg_catalog.=) $1"
+	switch (statement)
+	{
+		case SET_WRITE:
+			*parameters = expires ? 5 : 3;
+			return expires ?
+				psprintf("UPDATE %s SET filters = $3, turn = $5 WHERE slot OPERATOR(pg_catalog.=) $1"
 						 " AND filters OPERATOR(pg_catalog.=) $2 AND turn OPERATOR(pg_catalog.=) $4"
-						 " RETURNING slot, filters, turn", set->table);
-	else
-		query = psprintf("UPDATE %s SET filter = $3 WHERE slot OPERATOR(pg_catalog.=) $1 AND filter OPERATOR(%s.=) $2"
+						 " RETURNING slot, filters, turn", set->table) :
+				psprintf("UPDATE %s SET filter = $3 WHERE slot OPERATOR(pg_catalog.=) $1 AND filter OPERATOR(%s.=) $2"
 						 " RETURNING slot, filter", set->table, set->schema);
-	plan = SPI_prepare(query, n, types);
-	if (plan == NULL)
-		elog(ERROR, "SPI_prepare failed: %s", SPI_result_code_string(SPI_result));
-	SPI_keepplan(plan);
-	return plan;
+		case SET_READ_ALL:
+			*parameters = 0;
+			return psprintf("SELECT slot, %s FROM %s", set_columns(set), set->table);
+		case SET_FILL:
+			*parameters = 0;
+			return psprintf("INSERT INTO %s (slot) SELECT n FROM pg_catalog.generate_series(0, %u) AS n"
+							" ON CONFLICT (slot) DO UPDATE SET %s", set->table, set->slots - 1,
+							expires ? "filters = DEFAULT, turn = DEFAULT" : "filter = DEFAULT");
+		default:
+			*parameters = 1;
+			return psprintf("SELECT slot, %s FROM %s WHERE slot OPERATOR(pg_catalog.=) %s%s", set_columns(set), set->table,
+							statement == SET_READ_MANY ? "ANY ($1)" : "$1", statement == SET_LOCK ? " FOR NO KEY UPDATE" : "");
+	}
 }
 
-/*
- * Raise an error if the statement has used another table.  That can happen if a schema was
- * renamed and another one got its name while the caller waited for a row.
- */
+/* The plan of a statement, which is prepared on first use. */
+static SPIPlanPtr
+statement_plan(FilterSet *set, SetStatement statement)
+{
+	if (set->plans[statement] == NULL)
+	{
+		Oid			filters = set->step != 0 ? get_array_type(set->filter_type) : set->filter_type;
+		Oid			types[] = {statement == SET_READ_MANY ? INT4ARRAYOID : INT4OID, filters, filters, INT8OID, INT8OID};
+		int			n;
+		char	   *query = statement_text(set, statement, &n);
+		SPIPlanPtr	plan = SPI_prepare(query, n, types);
+
+		if (plan == NULL)
+			elog(ERROR, "SPI_prepare failed: %s", SPI_result_code_string(SPI_result));
+		SPI_keepplan(plan);
+		set->plans[statement] = plan;
+	}
+	return set->plans[statement];
+}
+
+/* Raise an error if the statement has used another table, while the caller waited for a row. */
 static void
 check_table(const FilterSet *set, SPIPlanPtr plan)
 {
-	CachedPlanSource *source = linitial(SPI_plan_get_plan_sources(plan));
-
-	if (!list_member_oid(source->relationOids, set->relation))
+	if (!spi_plan_uses(plan, set->relation))
 		ereport(ERROR,
 				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
 				 errmsg("schema of filter set \"%s\" was renamed by another session", get_rel_name(set->relation)),
@@ -414,18 +433,27 @@ check_table(const FilterSet *set, SPIPlanPtr plan)
 void
 filter_set_run(FilterSet *set, SetStatement statement, Datum *values, bool read_only)
 {
-	int			result;
+	SPIPlanPtr	plan = statement_plan(set, statement);
+	int			result = SPI_execute_plan(plan, values, NULL, read_only, 0);
 
-	if (set->plans[statement] == NULL)
-		set->plans[statement] = prepare_statement(set, statement);
-	result = SPI_execute_plan(set->plans[statement], values, NULL, read_only, 0);
 	if (result == SPI_OK_REWRITTEN)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("filter set \"%s\" could not be updated", get_rel_name(set->relation)),
-				 errdetail("A rule replaces the UPDATE."),
+				 errdetail("A rule replaces the statement."),
 				 errhint("Drop the rule: adding a key updates the row of its slot.")));
-	if (result != SPI_OK_SELECT && result != SPI_OK_UPDATE_RETURNING)
+	if (result != SPI_OK_SELECT && result != SPI_OK_UPDATE_RETURNING && result != SPI_OK_INSERT)
 		elog(ERROR, "SPI_execute_plan failed: %s", SPI_result_code_string(result));
-	check_table(set, set->plans[statement]);
+	check_table(set, plan);
+}
+
+/* Open a cursor for all slots. */
+Portal
+filter_set_open(FilterSet *set)
+{
+	SPIPlanPtr	plan = statement_plan(set, SET_READ_ALL);
+	Portal		portal = SPI_cursor_open(NULL, plan, NULL, NULL, true);
+
+	check_table(set, plan);
+	return portal;
 }
