@@ -449,6 +449,55 @@ SELECT compare('SELECT o.k FROM outer_k o JOIN combined t ON t.a = o.a AND t.b =
 RESET enable_indexscan;
 RESET enable_indexonlyscan;
 
+-- Conditions of an index are evaluated also for keys that do not exist.  No subquery in one of them is skipped by a
+-- filter, or executed twice: the sequence is advanced as often without and with the setting.
+SET enable_hashjoin = off;
+SET enable_mergejoin = off;
+SET enable_seqscan = off;
+SET bloomfilter.lookup_filter_min_rows = 0;
+SET bloomfilter.lookup_filter_max_share = 1;
+CREATE TABLE item AS SELECT n AS id, n * 10 AS code, n % 20 AS y FROM generate_series(1, 20000) n;
+CREATE TABLE batch AS SELECT n * 10 + 1 AS code, 10000 + n AS y, 0 AS zero FROM generate_series(1, 100) n;
+CREATE TABLE one_row (id int PRIMARY KEY);
+INSERT INTO one_row VALUES (1);
+CREATE INDEX item_code ON item (code, id);
+CREATE INDEX item_filter ON item USING bloomfilter (code);
+VACUUM ANALYZE item, batch, one_row;
+CREATE SEQUENCE calls;
+CREATE FUNCTION calls_of(query text, OUT without bigint, OUT with_filters bigint, OUT filters text) LANGUAGE plpgsql AS $$
+BEGIN
+  filters := filters(query);
+  PERFORM setval('lookups.calls', 1);
+  SET LOCAL bloomfilter.lookup_filter = off;
+  EXECUTE format('SELECT count(x::text) FROM (%s) x', query);
+  without := nextval('lookups.calls') - 2;
+  PERFORM setval('lookups.calls', 1);
+  SET LOCAL bloomfilter.lookup_filter = on;
+  EXECUTE format('SELECT count(x::text) FROM (%s) x', query);
+  with_filters := nextval('lookups.calls') - 2;
+END $$;
+SELECT calls_of('SELECT b.code FROM batch b LEFT JOIN item i ON i.code = b.code AND i.id > b.zero');
+SELECT calls_of('SELECT (SELECT i.y FROM item i WHERE i.code = b.code AND i.id > (SELECT nextval(''calls'') + b.zero)) FROM batch b');
+SELECT calls_of('SELECT i.y FROM batch b LEFT JOIN item i ON i.code = b.code AND i.id > (SELECT nextval(''calls'') FROM one_row r WHERE r.id > b.zero)');
+SELECT calls_of('SELECT i.y FROM batch b LEFT JOIN item i ON i.code = (SELECT nextval(''calls'')::int FROM one_row r WHERE r.id > b.zero) AND i.code = b.code');
+-- a condition without columns is evaluated before the filter is probed
+SELECT calls_of('SELECT (SELECT i.y FROM item i WHERE i.code = b.code AND (SELECT nextval(''calls'') + b.zero) > 0) FROM batch b');
+-- of two conditions of one column, the key of the other one is not evaluated: the first index finds no row
+CREATE TABLE combined_too AS SELECT n % 2000 AS y, n % 50 AS code, repeat('x', 100) AS filler FROM generate_series(1, 100000) n;
+CREATE INDEX ON combined_too (y);
+CREATE INDEX ON combined_too (code);
+CREATE INDEX combined_too_filter ON combined_too USING bloomfilter (code);
+VACUUM ANALYZE combined_too;
+SET enable_indexscan = off;
+SET enable_indexonlyscan = off;
+SET random_page_cost = 10;
+SELECT compare('SELECT b.code, i.filler FROM batch b LEFT JOIN combined_too i ON i.y = b.y AND i.code = 100 / b.zero AND i.code = b.code');
+RESET random_page_cost;
+RESET enable_indexscan;
+RESET enable_indexonlyscan;
+RESET bloomfilter.lookup_filter_min_rows;
+RESET bloomfilter.lookup_filter_max_share;
+
 -- keys that turn out to exist switch the filter off; it is tried again later
 SET enable_hashjoin = off;
 SET enable_mergejoin = off;

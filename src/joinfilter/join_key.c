@@ -9,8 +9,11 @@
 #include "catalog/pg_am.h"
 #include "catalog/pg_amop.h"
 #include "catalog/pg_collation.h"
+#include "catalog/pg_language.h"
 #include "catalog/pg_operator.h"
+#include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
+#include "miscadmin.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/catcache.h"
@@ -76,6 +79,54 @@ is_string_operator(Oid function, Oid collation)
 }
 
 /*
+ * Is a function written in C?  A filter calls hash functions for rows that the query may discard before it
+ * would call them itself, so they must not raise errors or be slow.  Functions in C are trusted with that.
+ */
+static bool
+is_compiled(Oid function)
+{
+	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
+	bool		result = false;
+
+	if (HeapTupleIsValid(tuple))
+	{
+		Oid			language = ((Form_pg_proc) GETSTRUCT(tuple))->prolang;
+
+		result = language == INTERNALlanguageId || language == ClanguageId;
+		ReleaseSysCache(tuple);
+	}
+	return result;
+}
+
+/* Are a type's own hash functions, and those of its elements, compiled? */
+static bool
+type_hash_is_compiled(Oid type)
+{
+	TypeCacheEntry *entry = lookup_type_cache(getBaseType(type), TYPECACHE_HASH_PROC | TYPECACHE_HASH_EXTENDED_PROC);
+	Oid			element = get_base_element_type(type);
+	bool		result = true;
+
+	check_stack_depth();
+	if (OidIsValid(entry->hash_proc) && !is_compiled(entry->hash_proc))
+		return false;
+	if (OidIsValid(entry->hash_extended_proc) && !is_compiled(entry->hash_extended_proc))
+		return false;
+	if (!OidIsValid(element))
+		element = get_range_subtype(entry->typtype == TYPTYPE_MULTIRANGE ? get_multirange_range(entry->type_id) : entry->type_id);
+	if (OidIsValid(element))
+		return type_hash_is_compiled(element);
+	if (OidIsValid(entry->typrelid))
+	{
+		TupleDesc	desc = lookup_rowtype_tupdesc(entry->type_id, -1);
+
+		for (int i = 0; i < desc->natts && result; i++)
+			result = TupleDescAttr(desc, i)->attisdropped || type_hash_is_compiled(TupleDescAttr(desc, i)->atttypid);
+		ReleaseTupleDesc(desc);
+	}
+	return result;
+}
+
+/*
  * Does a type have a 64-bit hash function?  Those of arrays, rows and ranges need one
  * for their elements, and the elements of an anonymous row are not known.
  */
@@ -88,7 +139,7 @@ has_extended_hash(Oid type)
 
 /*
  * Choose how the keys of both sides of a join are mapped to numbers; returns false if the
- * operator has no hash functions.  The operator must be strict: another one could match
+ * operator has no hash functions that may be called early.  The operator must be strict: another one could match
  * NULLs, which filters discard.
  */
 bool
@@ -135,7 +186,8 @@ join_key_for(Oid operator, Oid collation, Oid outer_type, Oid inner_type, JoinKe
 		outer->extended = inner->extended = false;
 		found = get_op_hash_functions(operator, &outer->function, &inner->function);
 	}
-	return found;
+	return found && is_compiled(outer->function) && is_compiled(inner->function) &&
+		type_hash_is_compiled(outer_type) && type_hash_is_compiled(inner_type);
 }
 
 /* Prepare a key for the executor. */

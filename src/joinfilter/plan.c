@@ -9,11 +9,13 @@
  *
  *	- The join discards outer rows without a match: INNER, SEMI, RIGHT and, in later
  *	  majors, RIGHT ANTI and RIGHT SEMI.
- *	- The inner side returns the same rows whenever it is read.  It must not depend on
- *	  a parameter from outside: after a rescan with another value, the first outer rows
- *	  would be tested against the old filter.  Three kinds of parameters are harmless: the
- *	  one by which a Gather signals a rescan, the one by which EvalPlanQual does, and results
- *	  of uncorrelated subqueries.
+ *	- The inner side is not volatile, and does not depend on a parameter from outside: after
+ *	  a rescan with another value, the first outer rows would be tested against the old
+ *	  filter.  Three kinds of parameters are harmless: the one by which a Gather signals a
+ *	  rescan, the one by which EvalPlanQual does, and results of uncorrelated subqueries.
+ *	  If its rows can depend on the order in which tables are read (LIMIT), a rescan can
+ *	  return others.  Then no node between the join and the scan may keep rows for a rescan,
+ *	  since these were tested against the old filter.
  *	- The outer key is a plain column of a table.  Testing it cannot raise an error that the
  *	  query would not have raised.  For the same reason the inner key is a plain column, too,
  *	  or the first key of the join: the server does not evaluate the keys after a NULL.
@@ -275,11 +277,12 @@ static List *
 traceable_pairs(Edit *edit, HashJoin *join, Hash *hash)
 {
 	List	   *pairs = NIL;
+	bool		same_rows = !joinfilter_tree_depends_on_order(edit->stmt, &hash->plan);
 
 	for (int i = 0; i < list_length(join->hashkeys); i++)
 	{
 		Pair	   *pair = palloc0(sizeof(Pair));
-		Trace		trace = {edit->stmt, list_nth_oid(join->hashoperators, i), list_nth_oid(join->hashcollations, i)};
+		Trace		trace = {edit->stmt, list_nth_oid(join->hashoperators, i), list_nth_oid(join->hashcollations, i), same_rows};
 		Var		   *column;
 
 		pair->outer = list_nth(join->hashkeys, i);

@@ -6,8 +6,10 @@
 #include "../compat.h"
 
 #include "access/htup_details.h"
+#include "access/transam.h"
 #include "catalog/pg_aggregate.h"
 #include "catalog/pg_proc.h"
+#include "catalog/pg_type.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
@@ -29,6 +31,7 @@ typedef struct VolatileSearch
 {
 	PlannedStmt *stmt;
 	bool		ctes;			/* also in common table expressions? */
+	bool		order;			/* also for what depends on the order of rows? */
 	Bitmapset  *subplans;		/* that have been searched */
 } VolatileSearch;
 
@@ -159,12 +162,55 @@ subtree_is_volatile(Plan **link, void *search)
 	return tree_is_volatile(search, *link);
 }
 
+/* Can the value of an aggregate depend on the order of its rows?  A sum of floating-point numbers can. */
+static bool
+aggregate_depends_on_order(Node *node, void *context)
+{
+	static const char *const independent[] = {"count", "sum", "avg", "min", "max", "bool_and", "bool_or", "every"};
+
+	if (node == NULL)
+		return false;
+	if (IsA(node, Aggref))
+	{
+		const Aggref *aggregate = (Aggref *) node;
+		const char *name = get_func_name(aggregate->aggfnoid);
+		bool		known = false;
+
+		for (int i = 0; i < lengthof(independent) && name != NULL; i++)
+			known |= strcmp(name, independent[i]) == 0;
+		if (!known || aggregate->aggfnoid >= FirstGenbkiObjectId || aggregate->aggtype == FLOAT4OID || aggregate->aggtype == FLOAT8OID)
+			return true;
+	}
+	return expression_tree_walker(node, aggregate_depends_on_order, context);
+}
+
+/*
+ * Can the rows that a node returns, other than their order, depend on the order of its input?  That order
+ * can differ from one execution to the next, because of parallel workers and synchronized scans.
+ */
+static bool
+depends_on_order(const Plan *plan)
+{
+	switch (nodeTag(plan))
+	{
+		case T_Limit:
+		case T_ForeignScan:		/* may contain a limit */
+			return true;
+		case T_Unique:			/* DISTINCT ON */
+			return ((const Unique *) plan)->numCols < list_length(plan->targetlist);
+		case T_Agg:
+			return aggregate_depends_on_order((Node *) plan->targetlist, NULL) || aggregate_depends_on_order((Node *) plan->qual, NULL);
+		default:
+			return false;
+	}
+}
+
 /* A sample without a seed differs from process to process. */
 static bool
 tree_is_volatile(VolatileSearch *search, Plan *plan)
 {
 	return plan != NULL &&
-		(node_is_volatile(search, plan) ||
+		(node_is_volatile(search, plan) || (search->order && depends_on_order(plan)) ||
 		 (IsA(plan, SampleScan) && ((SampleScan *) plan)->tablesample->repeatable == NULL) ||
 		 (search->ctes && IsA(plan, CteScan) && subplan_is_volatile(search, ((CteScan *) plan)->ctePlanId)) ||
 		 joinfilter_walk_children(plan, subtree_is_volatile, search));
@@ -189,6 +235,15 @@ bool
 joinfilter_tree_is_volatile(PlannedStmt *stmt, Plan *plan, bool ctes)
 {
 	VolatileSearch search = {stmt, ctes};
+
+	return tree_is_volatile(&search, plan);
+}
+
+/* Can the rows of a plan differ from one execution to the next, with the same snapshot and parameters? */
+bool
+joinfilter_tree_depends_on_order(PlannedStmt *stmt, Plan *plan)
+{
+	VolatileSearch search = {stmt, .order = true};
 
 	return tree_is_volatile(&search, plan);
 }
@@ -291,6 +346,28 @@ trace_group(Trace *trace, Plan *plan, Var *column)
 	joinfilter_trace(trace, outerPlan(plan), number);
 }
 
+/*
+ * Does a node keep rows, so that it can return them again without reading its child again?  They would
+ * lack rows that an older filter has discarded.
+ */
+static bool
+keeps_rows(const Plan *plan)
+{
+	switch (nodeTag(plan))
+	{
+		case T_Hash:
+		case T_Sort:
+		case T_IncrementalSort:
+		case T_Material:
+		case T_Memoize:
+			return true;
+		case T_Agg:
+			return ((const Agg *) plan)->aggstrategy == AGG_HASHED || ((const Agg *) plan)->aggstrategy == AGG_MIXED;
+		default:
+			return false;
+	}
+}
+
 /* Add the scans that a column of a plan comes from to the trace, as far as a filter may be applied there. */
 void
 joinfilter_trace(Trace *trace, Plan *plan, AttrNumber resno)
@@ -306,7 +383,8 @@ joinfilter_trace(Trace *trace, Plan *plan, AttrNumber resno)
 	 * An Append calls an asynchronous scan directly, so no node can be put
 	 * between them.
 	 */
-	if (column == NULL || !IsA(column, Var) || plan->async_capable || joinfilter_node_is_volatile(trace->stmt, plan))
+	if (column == NULL || !IsA(column, Var) || plan->async_capable || joinfilter_node_is_volatile(trace->stmt, plan) ||
+		(!trace->same_rows && keeps_rows(plan)))
 		return;
 	switch (kind->path)
 	{

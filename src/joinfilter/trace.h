@@ -23,12 +23,15 @@ typedef struct Trace
 	PlannedStmt *stmt;
 	Oid			operator;		/* the join's equality operator */
 	Oid			collation;
+	bool		same_rows;		/* does the inner side return the same rows
+								 * whenever it is read? */
 	double		rows;			/* estimated rows of the scans */
 	List	   *sources;
 } Trace;
 
 extern bool joinfilter_node_is_volatile(PlannedStmt *stmt, Plan *plan);
 extern bool joinfilter_tree_is_volatile(PlannedStmt *stmt, Plan *plan, bool ctes);
+extern bool joinfilter_tree_depends_on_order(PlannedStmt *stmt, Plan *plan);
 extern void joinfilter_trace(Trace *trace, Plan *plan, AttrNumber resno);
 
 #endif							/* BF_TRACE_H */

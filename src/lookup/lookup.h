@@ -34,7 +34,10 @@ typedef struct LookupMatch
 {
 	IndexOptInfo *filter;
 	Oid			index;			/* that the path scans */
-	AttrNumber	column;			/* of that index, from 1 */
+	int			part;			/* of several indexes that are combined; from
+								 * 0 */
+	int			qual;			/* the condition's place among those of the
+								 * index; from 0 */
 	OpExpr	   *condition;		/* column = key */
 } LookupMatch;
 
@@ -73,8 +76,8 @@ extern LookupShare lookup_share(PlannerInfo *root, RelOptInfo *rel, const Lookup
 extern void lookup_init(void);
 
 /*
- * In a path, custom_private consists of two lists.  The first has four OIDs for each child:
- * the filter, the index that the child scans, the column of the index, and the operator.  The
+ * In a path, custom_private consists of two lists.  The first has five numbers for each child:
+ * the filter, the index that the child scans, part and qual of the match, and the operator.  The
  * second has the columns that the children return, as columns of the path's table: the target
  * of the path itself may be changed later to one that is computed from them.
  *
@@ -83,8 +86,9 @@ extern void lookup_init(void);
  */
 #define LOOKUP_FILTER		0
 #define LOOKUP_INDEX		1
-#define LOOKUP_COLUMN		2
-#define LOOKUP_OPERATOR		3
+#define LOOKUP_PART			2
+#define LOOKUP_QUAL			3
+#define LOOKUP_OPERATOR		4
 #define LOOKUP_KEY_TYPE		1
 
 extern const CustomPathMethods lookup_path_methods;

@@ -79,13 +79,12 @@ lookup_is_secured(PlannerInfo *root, Index relid)
 
 /*
  * Does the key differ from one execution of a scan to the next?  It does if it has a column
- * of another table, or a parameter of an outer query.  The key is evaluated once more than
- * without a filter, so it must not contain a subquery.
+ * of another table, or a parameter of an outer query.
  */
 static bool
 key_varies(PlannerInfo *root, Node *key)
 {
-	return (contain_var_clause(key) || bfindex_key_of_outer_query(key, root)) && !contain_subplans(key);
+	return contain_var_clause(key) || bfindex_key_of_outer_query(key, root);
 }
 
 /*
@@ -124,10 +123,62 @@ key_is_plain(Node *key)
 	return IsA(key, Var) || IsA(key, Param);
 }
 
-/* Add the matches of an index path, or only those with plain keys. */
-static List *
-add_matches(PlannerInfo *root, List *matches, IndexPath *path, bool any_key)
+/* Does an expression contain a subquery?  It may be one that computes a parameter. */
+static bool
+has_subquery(Node *node, void *root)
 {
+	if (node == NULL)
+		return false;
+	if (IsA(node, SubPlan) || IsA(node, AlternativeSubPlan))
+		return true;
+	if (IsA(node, Param) && ((Param *) node)->paramkind == PARAM_EXEC)
+	{
+		for (PlannerInfo *query = root; query != NULL; query = query->parent_root)
+		{
+			ListCell   *cell;
+
+			foreach(cell, query->init_plans)
+			{
+				if (list_member_int(lfirst_node(SubPlan, cell)->setParam, ((Param *) node)->paramid))
+					return true;
+			}
+		}
+	}
+	return expression_tree_walker(node, has_subquery, root);
+}
+
+/* Does a condition that a path passes to an index contain a subquery? */
+static bool
+index_has_subquery(PlannerInfo *root, Path *path)
+{
+	List	   *parts = IsA(path, BitmapAndPath) ? ((BitmapAndPath *) path)->bitmapquals :
+	IsA(path, BitmapOrPath) ? ((BitmapOrPath *) path)->bitmapquals : NIL;
+	ListCell   *cell;
+	ListCell   *qual;
+
+	foreach(cell, parts)
+	{
+		if (index_has_subquery(root, lfirst(cell)))
+			return true;
+	}
+	if (!IsA(path, IndexPath))
+		return false;
+	foreach(cell, ((IndexPath *) path)->indexclauses)
+	{
+		foreach(qual, lfirst_node(IndexClause, cell)->indexquals)
+		{
+			if (has_subquery((Node *) lfirst_node(RestrictInfo, qual)->clause, root))
+				return true;
+		}
+	}
+	return has_subquery((Node *) ((IndexPath *) path)->indexorderbys, root);
+}
+
+/* Add the matches of an index path; after the first of several that are combined, only those with plain keys. */
+static List *
+add_matches(PlannerInfo *root, List *matches, IndexPath *path, int part)
+{
+	int			qual = 0;
 	ListCell   *cell;
 	ListCell   *filter_cell;
 
@@ -135,8 +186,10 @@ add_matches(PlannerInfo *root, List *matches, IndexPath *path, bool any_key)
 	{
 		IndexClause *clause = lfirst_node(IndexClause, cell);
 		OpExpr	   *condition = condition_of_clause(root, clause);
+		int			place = qual;
 
-		if (condition == NULL || !(any_key || key_is_plain(lsecond(condition->args))))
+		qual += list_length(clause->indexquals);
+		if (condition == NULL || !(part == 0 || key_is_plain(lsecond(condition->args))))
 			continue;
 		foreach(filter_cell, path->indexinfo->rel->indexlist)
 		{
@@ -146,7 +199,7 @@ add_matches(PlannerInfo *root, List *matches, IndexPath *path, bool any_key)
 			if (!lookup_is_filter(filter) || !filter_fits(filter, condition))
 				continue;
 			match = palloc(sizeof(LookupMatch));
-			*match = (LookupMatch) {filter, path->indexinfo->indexoid, (AttrNumber) (clause->indexcol + 1), condition};
+			*match = (LookupMatch) {filter, path->indexinfo->indexoid, part, place, condition};
 			matches = lappend(matches, match);
 			break;
 		}
@@ -158,6 +211,10 @@ add_matches(PlannerInfo *root, List *matches, IndexPath *path, bool any_key)
  * Return all matches of a path.  A path that scans a filter itself has none.  Of several
  * indexes that are combined, those after the first may not be scanned, and their keys not
  * evaluated, if the first finds no row; so their keys count only if they are just parameters.
+ *
+ * A scan evaluates the keys of all conditions of its indexes, even if no row exists.  If the
+ * filter rules out all rows, it does not.  That makes a difference for a subquery, which can be
+ * volatile.  (Conditions without columns are evaluated above the node that probes the filter.)
  */
 List *
 lookup_matches(PlannerInfo *root, Path *path)
@@ -170,6 +227,8 @@ lookup_matches(PlannerInfo *root, Path *path)
 		return NIL;
 	if (IsA(path, BitmapHeapPath))
 		path = ((BitmapHeapPath *) path)->bitmapqual;
+	if (index_has_subquery(root, path))
+		return NIL;
 	parts = IsA(path, BitmapAndPath) ? ((BitmapAndPath *) path)->bitmapquals : list_make1(path);
 	foreach(cell, parts)
 	{
@@ -179,7 +238,7 @@ lookup_matches(PlannerInfo *root, Path *path)
 			continue;
 		if (lookup_is_filter(part->indexinfo))
 			return NIL;
-		matches = add_matches(root, matches, part, cell == list_head(parts));
+		matches = add_matches(root, matches, part, foreach_current_index(cell));
 	}
 	return matches;
 }

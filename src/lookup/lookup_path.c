@@ -65,7 +65,7 @@ static set_join_pathlist_hook_type previous_join_hook;
 typedef struct Draft
 {
 	List	   *children;
-	List	   *filters;		/* four OIDs each, see lookup.h */
+	List	   *filters;		/* five numbers each, see lookup.h */
 	int			n_filters;
 	LookupShare share;
 	Cost		unfiltered;		/* cost of children without a filter */
@@ -129,7 +129,7 @@ add_child(PlannerInfo *root, Draft *draft, Path *child)
 		return;
 	}
 	draft->filters = lappend(draft->filters,
-							 list_make4_oid(best->filter->indexoid, best->index, (Oid) best->column, best->condition->opno));
+							 list_make5_oid(best->filter->indexoid, best->index, (Oid) best->part, (Oid) best->qual, best->condition->opno));
 	draft->filtered += child->total_cost;
 	if (draft->n_filters++ == 0)
 		draft->share = best_share;

@@ -15,35 +15,27 @@
 
 #include "lookup.h"
 
-/* Return the key that the column of an index is compared with, or NULL. */
+/*
+ * Return the key of a condition of an index scan, or NULL.  The planner keeps the order of the conditions.
+ * Another one of the same column and operator must not be taken instead: its key might raise an error.
+ */
 static Node *
-key_of_conditions(List *conditions, AttrNumber column, Oid operator)
+key_of_match(Oid index, List *conditions, List *match)
 {
-	ListCell   *cell;
+	int			qual = (int) list_nth_oid(match, LOOKUP_QUAL);
+	OpExpr	   *condition;
 
-	foreach(cell, conditions)
-	{
-		OpExpr	   *condition = lfirst(cell);
-		Var		   *left;
-
-		if (!IsA(condition, OpExpr) || condition->opno != operator)
-			continue;
-		left = linitial(condition->args);
-		if (IsA(left, Var) && left->varno == INDEX_VAR && left->varattno == column)
-			return lsecond(condition->args);
-	}
-	return NULL;
+	if (index != list_nth_oid(match, LOOKUP_INDEX) || qual >= list_length(conditions))
+		return NULL;
+	condition = list_nth(conditions, qual);
+	return IsA(condition, OpExpr) && condition->opno == list_nth_oid(match, LOOKUP_OPERATOR) ? lsecond(condition->args) : NULL;
 }
 
 /* Return the key that the scan of an index below a plan looks up, or NULL. */
 static Node *
 find_key(Plan *plan, List *match)
 {
-	Oid			index = list_nth_oid(match, LOOKUP_INDEX);
-	AttrNumber	column = (AttrNumber) list_nth_oid(match, LOOKUP_COLUMN);
-	Oid			operator = list_nth_oid(match, LOOKUP_OPERATOR);
-	Node	   *key = NULL;
-	ListCell   *cell;
+	int			part = (int) list_nth_oid(match, LOOKUP_PART);
 
 	switch (nodeTag(plan))
 	{
@@ -51,24 +43,14 @@ find_key(Plan *plan, List *match)
 		case T_BitmapHeapScan:
 			return outerPlan(plan) == NULL ? NULL : find_key(outerPlan(plan), match);
 		case T_BitmapAnd:
-			foreach(cell, ((BitmapAnd *) plan)->bitmapplans)
-			{
-				if (key == NULL)
-					key = find_key(lfirst(cell), match);
-			}
-			return key;
+			return part >= list_length(((BitmapAnd *) plan)->bitmapplans) ? NULL :
+				find_key(list_nth(((BitmapAnd *) plan)->bitmapplans, part), match);
 		case T_IndexScan:
-			if (((IndexScan *) plan)->indexid == index)
-				key = key_of_conditions(((IndexScan *) plan)->indexqual, column, operator);
-			return key;
+			return key_of_match(((IndexScan *) plan)->indexid, ((IndexScan *) plan)->indexqual, match);
 		case T_IndexOnlyScan:
-			if (((IndexOnlyScan *) plan)->indexid == index)
-				key = key_of_conditions(((IndexOnlyScan *) plan)->indexqual, column, operator);
-			return key;
+			return key_of_match(((IndexOnlyScan *) plan)->indexid, ((IndexOnlyScan *) plan)->indexqual, match);
 		case T_BitmapIndexScan:
-			if (((BitmapIndexScan *) plan)->indexid == index)
-				key = key_of_conditions(((BitmapIndexScan *) plan)->indexqual, column, operator);
-			return key;
+			return key_of_match(((BitmapIndexScan *) plan)->indexid, ((BitmapIndexScan *) plan)->indexqual, match);
 		default:
 			return NULL;
 	}
