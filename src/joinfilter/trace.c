@@ -162,26 +162,39 @@ subtree_is_volatile(Plan **link, void *search)
 	return tree_is_volatile(search, *link);
 }
 
-/* Can the value of an aggregate depend on the order of its rows?  A sum of floating-point numbers can. */
+/* Sums of these types are exact in any order. */
 static bool
-aggregate_depends_on_order(Node *node, void *context)
+is_exact_number(Oid type)
 {
-	static const char *const independent[] = {"count", "sum", "avg", "min", "max", "bool_and", "bool_or", "every"};
+	return type == INT2OID || type == INT4OID || type == INT8OID || type == NUMERICOID;
+}
+
+/*
+ * Can an aggregate depend on the order of its rows, or raise an error for some of the rows of a group that
+ * it does not raise for all?  A sum of floating-point numbers can.
+ */
+static bool
+aggregate_is_fragile(Node *node, void *context)
+{
+	static const char *const sums[] = {"sum", "avg"};
+	static const char *const others[] = {"count", "min", "max", "bool_and", "bool_or", "every"};
 
 	if (node == NULL)
 		return false;
 	if (IsA(node, Aggref))
 	{
 		const Aggref *aggregate = (Aggref *) node;
-		const char *name = get_func_name(aggregate->aggfnoid);
+		const char *name = aggregate->aggfnoid < FirstGenbkiObjectId ? get_func_name(aggregate->aggfnoid) : NULL;
 		bool		known = false;
 
-		for (int i = 0; i < lengthof(independent) && name != NULL; i++)
-			known |= strcmp(name, independent[i]) == 0;
-		if (!known || aggregate->aggfnoid >= FirstGenbkiObjectId || aggregate->aggtype == FLOAT4OID || aggregate->aggtype == FLOAT8OID)
+		for (int i = 0; i < lengthof(sums) && name != NULL; i++)
+			known |= strcmp(name, sums[i]) == 0 && is_exact_number(linitial_oid(aggregate->aggargtypes));
+		for (int i = 0; i < lengthof(others) && name != NULL; i++)
+			known |= strcmp(name, others[i]) == 0;
+		if (!known)
 			return true;
 	}
-	return expression_tree_walker(node, aggregate_depends_on_order, context);
+	return expression_tree_walker(node, aggregate_is_fragile, context);
 }
 
 /*
@@ -199,7 +212,7 @@ depends_on_order(const Plan *plan)
 		case T_Unique:			/* DISTINCT ON */
 			return ((const Unique *) plan)->numCols < list_length(plan->targetlist);
 		case T_Agg:
-			return aggregate_depends_on_order((Node *) plan->targetlist, NULL) || aggregate_depends_on_order((Node *) plan->qual, NULL);
+			return aggregate_is_fragile((Node *) plan->targetlist, NULL) || aggregate_is_fragile((Node *) plan->qual, NULL);
 		default:
 			return false;
 	}
@@ -314,7 +327,8 @@ is_in_all_sets(const Trace *trace, AttrNumber column, const Agg *agg)
  * Append.  The join discards such a group like a complete one, but an expression over
  * an aggregate could raise an error for it before, such as a division by count(*) - 1.
  * So nothing that the node returns may depend on more than one row of a group.  Partial
- * aggregates are allowed, because no expression reads them.
+ * aggregates are allowed, because no expression reads them, unless computing them from some
+ * of the rows could raise an error itself.
  */
 static void
 trace_group(Trace *trace, Plan *plan, Var *column)
@@ -325,7 +339,7 @@ trace_group(Trace *trace, Plan *plan, Var *column)
 	if (column->varno != OUTER_VAR)
 		return;
 	if (IsA(plan, Agg))
-		grouped = (DO_AGGSPLIT_SKIPFINAL(((Agg *) plan)->aggsplit) ||
+		grouped = ((DO_AGGSPLIT_SKIPFINAL(((Agg *) plan)->aggsplit) && !aggregate_is_fragile((Node *) plan->targetlist, NULL)) ||
 				   !(contain_agg_clause((Node *) plan->targetlist) || contain_agg_clause((Node *) plan->qual))) &&
 			is_in_all_sets(trace, number, (Agg *) plan);
 	else if (IsA(plan, Unique))
