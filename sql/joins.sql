@@ -318,6 +318,13 @@ FROM (VALUES ('SELECT k FROM dim'), ('SELECT k FROM dim LIMIT 10'), ('SELECT DIS
   ('SELECT max(k) AS k FROM dim GROUP BY seven'), ('SELECT sum(f8)::int AS k FROM dim GROUP BY seven'), ('SELECT (array_agg(k))[1] AS k FROM dim GROUP BY seven')) x (inner_side);
 RESET join_collapse_limit;
 SELECT filters('SELECT f.id FROM facts f JOIN (SELECT k FROM dim LIMIT 10) d ON f.k = d.k') AS of_a_limit;
+-- the same with groups in a hash table, and with sorted rows
+SELECT filters('SELECT x.k FROM (SELECT k FROM facts GROUP BY k) x JOIN (SELECT k FROM dim) d USING (k)') AS hashed,
+       filters('SELECT x.k FROM (SELECT k FROM facts GROUP BY k) x JOIN (SELECT k FROM dim LIMIT 10) d USING (k)') AS hashed_limit;
+SET enable_hashagg = off;
+SELECT filters('SELECT x.k FROM (SELECT k FROM facts GROUP BY k) x JOIN (SELECT k FROM dim) d USING (k)') AS sorted,
+       filters('SELECT x.k FROM (SELECT k FROM facts GROUP BY k) x JOIN (SELECT k FROM dim LIMIT 10) d USING (k)') AS sorted_limit;
+RESET enable_hashagg;
 
 -- Hash functions that are not written in C can raise errors.  A filter would call them for rows that conditions of the scan discard.
 CREATE TYPE number AS (n int);
@@ -333,6 +340,13 @@ CREATE TABLE numbers AS SELECT ROW(CASE WHEN n % 10 = 0 THEN -n ELSE n END)::num
 CREATE TABLE some_numbers AS SELECT ROW(n)::number AS k FROM generate_series(1, 20) n;
 ANALYZE numbers, some_numbers;
 SELECT compare('SELECT n.k FROM numbers n JOIN some_numbers s ON n.k === s.k WHERE n.good');
+-- also as elements of arrays and rows
+CREATE TYPE numbered AS (n number);
+CREATE TABLE nested AS SELECT ARRAY[k] AS a, ROW(k)::numbered AS r, good FROM numbers;
+CREATE TABLE some_nested AS SELECT ARRAY[k] AS a, ROW(k)::numbered AS r FROM some_numbers;
+ANALYZE nested, some_nested;
+SELECT compare('SELECT n.a FROM nested n JOIN some_nested s ON n.a = s.a WHERE n.good');
+SELECT compare('SELECT n.r FROM nested n JOIN some_nested s ON n.r = s.r WHERE n.good');
 
 -- Keys are evaluated as far as the join does, which stops at the first NULL
 CREATE TABLE divisors AS SELECT * FROM (VALUES (5, 2), (NULL, 0)) v (k, divisor);

@@ -441,7 +441,7 @@ filter_set_run(FilterSet *set, SetStatement statement, Datum *values, bool read_
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("filter set \"%s\" could not be updated", get_rel_name(set->relation)),
 				 errdetail("A rule replaces the statement."),
-				 errhint("Drop the rule: adding a key updates the row of its slot.")));
+				 errhint("Drop the rule: the functions of filter sets insert and update rows.")));
 	if (result != SPI_OK_SELECT && result != SPI_OK_UPDATE_RETURNING && result != SPI_OK_INSERT)
 		elog(ERROR, "SPI_execute_plan failed: %s", SPI_result_code_string(result));
 	check_table(set, plan);
